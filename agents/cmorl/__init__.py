@@ -1,0 +1,1 @@
+"""C-MORL: a Pareto front of policies by constrained reinforcement learning."""

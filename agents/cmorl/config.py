@@ -1,0 +1,80 @@
+"""Settings of C-MORL; imports only the standard library so that the command line starts fast."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class CMORLConfig:
+    """Settings of C-MORL (Constrained MORL, ICLR 2025). The defaults suit two to three objectives on MuJoCo."""
+
+    num_policies: int = 6
+    """Policies of stage 1, one per preference weight of the initial lattice."""
+    corners_only: bool = False
+    """Start stage 1 from the corners of the simplex only (one policy per objective); overrides num_policies."""
+    num_envs: int = 8
+    """Environment copies per policy."""
+    num_steps: int = 512
+    """Steps per environment copy and update (rollout length)."""
+    init_fraction: float = 0.65
+    """Share of the step budget spent in stage 1; the rest goes to the constrained extension of stage 2."""
+    num_select: int = 5
+    """Members of the archive extended per round of stage 2."""
+    round_updates: int = 20
+    """Updates of each extended policy per round of stage 2."""
+
+    learning_rate: float = 3e-4
+    """Adam step size, annealed linearly to zero over stage 1."""
+    extension_lr_scale: float = 1.0
+    """Stage 2 starts every policy at learning_rate times this."""
+    gamma: float = 0.99
+    """Discount factor of training."""
+    gae_lambda: float = 0.95
+    """Lambda of generalized advantage estimation."""
+    clip_range: float = 0.2
+    """PPO clipping range of the probability ratio."""
+    num_epochs: int = 10
+    """Passes over each rollout."""
+    batch_size: int = 128
+    """Minibatch size per policy."""
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus."""
+    value_coef: float = 0.5
+    """Weight of the value loss."""
+    max_grad_norm: float = 0.5
+    """Bound on each policy's gradient norm."""
+    hidden_sizes: tuple[int, ...] = (64, 64)
+    """Hidden layers of the actor and of the critic (tanh)."""
+
+    constraint: Literal["ipo", "official", "none"] = "ipo"
+    """How stage 2 holds the other objectives: ipo (log barrier on returns), official (barrier on the probability
+    ratio, an ablation), none."""
+    barrier_t: float = 20.0
+    """Steepness of the log barrier: larger means closer to the constraint."""
+    threshold: Literal["range", "beta"] = "range"
+    """Constraint level: parent's return minus delta times the archive's range, or minus (1 - beta) times its size."""
+    delta: float = 0.05
+    """Slack of the range threshold, as a share of the archive's range."""
+    beta: float = 0.9
+    """Share of the parent's return to keep under the beta threshold."""
+
+    archive_size: int = 200
+    """Largest number of policies kept."""
+    truncation: Literal["crowding", "crowding_one_shot", "hv_contribution"] = "crowding"
+    """Rule that drops members of a full archive."""
+    eval_interval: int = 10
+    """Updates between two screening evaluations."""
+    eval_episodes: int = 5
+    """Episodes of a screening evaluation."""
+    final_eval_episodes: int = 20
+    """Episodes, on held-out seeds, of the final evaluation of every member."""
+    gamma_eval: float | None = None
+    """Discount factor of evaluation; None takes the environment's default."""
+    ref_point: tuple[float, ...] | None = None
+    """Reference point (larger is better orientation); None takes the environment's default."""
+    max_episode_steps: int | None = None
+    """Time limit of an episode; None keeps the environment's own."""
+    num_workers: int = 0
+    """Processes that step the environments; 0 steps them in this process. Results do not depend on it."""
+    checkpoint_interval: int = 10
+    """Updates between two checkpoints."""
