@@ -26,11 +26,13 @@ _WHERE = {
     "read_metrics": "metrics",
     "RunDir": "folder",
     "RunRecord": "record",
+    "find_runs": "record",
     "read_run": "record",
     "Result": "result",
     "Callback": "callbacks",
     "Progress": "callbacks",
     "ProgressBar": "callbacks",
+    "ProgressLines": "callbacks",
     "call_all": "callbacks",
     "versions": "provenance",
 }
@@ -40,6 +42,7 @@ if TYPE_CHECKING:  # the aliases tell type checkers that these are public
     from moopt.runs.callbacks import Callback as Callback
     from moopt.runs.callbacks import Progress as Progress
     from moopt.runs.callbacks import ProgressBar as ProgressBar
+    from moopt.runs.callbacks import ProgressLines as ProgressLines
     from moopt.runs.callbacks import call_all as call_all
     from moopt.runs.config import config_from_mapping as config_from_mapping
     from moopt.runs.config import config_to_dict as config_to_dict
@@ -58,6 +61,7 @@ if TYPE_CHECKING:  # the aliases tell type checkers that these are public
     from moopt.runs.metrics import read_metrics as read_metrics
     from moopt.runs.provenance import versions as versions
     from moopt.runs.record import RunRecord as RunRecord
+    from moopt.runs.record import find_runs as find_runs
     from moopt.runs.record import read_run as read_run
     from moopt.runs.result import Result as Result
     from moopt.runs.seeding import child_sequence as child_sequence
