@@ -33,9 +33,9 @@ class MetricSink(Protocol):
 class MetricLog:
     """Append-only table of metrics by step, in ``metrics.csv``.
 
-    Every row is on its way to the disk when `write` returns. A metric that appears later adds a column (the file
-    is rewritten atomically, earlier rows stay empty there). A half-written last row, left by a killed process,
-    is dropped when the log is opened for writing.
+    A row is on its way to the disk when `write` returns. A metric that appears later adds a column (the
+    file is rewritten atomically, earlier rows stay empty there). A half-written last row, left by a killed
+    process, is dropped at the first write.
 
     Args:
         path: The CSV file; made at the first row.
@@ -123,7 +123,7 @@ def read_metrics(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     return {name: _column([row[name] for row in rows]) for name in _read_header(path)}
 
 
-def _scalar(value: Any) -> Value:
+def _scalar(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -31,7 +31,7 @@ class TensorBoardSink:
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            self._writer = SummaryWriter(self._folder, purge_step=self._purge)  # type: ignore[no-untyped-call]
+            self._writer = SummaryWriter(self._folder, purge_step=self._purge)
         for name, value in values.items():
             if name != "step" and isinstance(value, int | float):
                 self._writer.add_scalar(name, float(value), step)
