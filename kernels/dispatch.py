@@ -1,60 +1,219 @@
-"""One entry point per kernel."""
+"""Hypervolume and its gradient: one entry point, the engine chosen by device, size, gradient and what is loaded."""
 
-from collections.abc import Sequence
+import math
 from typing import Any
 
-import moocore
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-Maximize = bool | Sequence[bool]
-
-
-def _minimize(Y: ArrayLike, maximize: Maximize) -> NDArray[np.float64]:
-    points = np.array(Y, dtype=np.float64)
-    if points.ndim != 2:
-        raise ValueError(f"Y must be 2-D (n, d), got shape {points.shape}")
-    if np.isnan(points).any():
-        raise ValueError("Y contains NaN")
-    return points * np.where(np.broadcast_to(maximize, points.shape[1:]), -1.0, 1.0)
-
-
-def hypervolume(Y: ArrayLike, ref: ArrayLike, *, maximize: Maximize = True, **_: Any) -> float:
-    """Return the hypervolume of ``Y`` (n, d) above the reference point ``ref`` (d,)."""
-    points = _minimize(Y, maximize)
-    ref_min = _minimize(np.broadcast_to(np.asarray(ref, dtype=np.float64), (1, points.shape[1])), maximize)[0]
-    inside = (points < ref_min).all(axis=1)
-    if not inside.any():
-        return 0.0
-    return float(moocore.hypervolume(points[inside], ref=ref_min))
+from moopt.kernels import reference_engine, table
+from moopt.kernels.conditioning import condition, needs_conditioning
+from moopt.kernels.errors import HypervolumeBudgetError
+from moopt.kernels.inputs import (
+    BACKENDS,
+    Batch,
+    FloatArray,
+    Maximize,
+    NanPolicy,
+    Points,
+    check_choice,
+    is_tensor,
+    read_points,
+    read_ref,
+)
+from moopt.kernels.jit import STORE
 
 
-def is_non_dominated(Y: ArrayLike, *, maximize: Maximize = True, keep_duplicates: bool = False) -> NDArray[np.bool_]:
-    """Return the mask (n,) of rows of ``Y`` (n, d) that no other row dominates; of equal rows the first stays."""
-    points = _minimize(Y, maximize)
-    if len(points) == 0:
-        return np.zeros(0, dtype=bool)
-    return np.asarray(moocore.is_nondominated(points, keep_weakly=keep_duplicates), dtype=bool)
+def hypervolume(
+    Y: Points,
+    ref: Any,
+    *,
+    maximize: Maximize = True,
+    mask: Any = None,
+    backend: str = "auto",
+    nan_policy: NanPolicy = "raise",
+    force: bool = False,
+    num_threads: int = 1,
+) -> Any:
+    """Return the volume dominated by each front and bounded by the reference point, exactly.
+
+    Dominated and duplicate points change nothing; points not strictly better than ``ref`` in every objective add 0;
+    an empty front has 0. ``inf`` is the answer for a point infinitely better than ``ref``.
+
+    Args:
+        Y: Fronts (..., n, d), NumPy or torch, or a list of fronts (n_i, d). A tensor that requires gradients gives a
+            differentiable result (first derivatives only).
+        ref: Reference points in the orientation of ``Y``: a scalar, (d,), or broadcastable to (..., d).
+        maximize: One direction for all objectives, or one bool per objective.
+        mask: Booleans (..., n): rows that count.
+        backend: ``"auto"``, ``"numba"``, ``"torch"`` (at most 4 objectives) or ``"moocore"``.
+        nan_policy: ``"raise"``, or ``"omit"``: rows with NaN do not count.
+        force: Compute even where the predicted time exceeds the work budget.
+        num_threads: Threads over the fronts of a batch (compiled kernels only).
+
+    Returns:
+        A Python float for one NumPy front; otherwise an array or tensor (...) like ``Y``.
+
+    Raises:
+        ValueError: On wrong shapes, or NaN.
+        HypervolumeBudgetError: If the predicted time exceeds ``table.BUDGET_SECONDS``; use ``hv_approx``.
+
+    Example:
+        >>> hypervolume([[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0])
+        3.0
+    """
+    if backend == "auto" and mask is None and type(Y) is np.ndarray and Y.ndim == 2:
+        quick = _quick(Y, ref, maximize)
+        if quick == quick:
+            return quick
+    check_choice("backend", backend, BACKENDS)
+    if is_tensor(Y) and _stays_torch(Y, ref, backend):
+        return _on_tensors(Y, ref, maximize, mask, backend, nan_policy, force, num_threads)
+    batch = read_points(Y, maximize, mask=mask, nan_policy=nan_policy)
+    refs = read_ref(ref, batch)
+    return batch.restore_scalar(volumes(batch.values, refs, batch.energy, backend, force, num_threads))
 
 
-def non_dominated_rank(Y: ArrayLike, *, maximize: Maximize = True) -> NDArray[np.int64]:
-    """Return the non-domination rank (n,) of each row of ``Y`` (n, d); 0 is the front."""
-    points = _minimize(Y, maximize)
-    if len(points) == 0:
-        return np.zeros(0, dtype=np.int64)
-    return np.asarray(moocore.pareto_rank(points), dtype=np.int64)
+def _quick(Y: np.ndarray[Any, Any], ref: Any, maximize: Maximize) -> float:
+    """Serve one plain float64 front from a loaded kernel; NaN when the full path must look at it."""
+    return math.nan
 
 
-def crowding_distance(Y: ArrayLike, *, maximize: Maximize = True) -> NDArray[np.float64]:
-    """Return NSGA-II's crowding distance (n,) of ``Y`` (n, d), taken as one front; a constant objective adds 0."""
-    points = _minimize(Y, maximize)
-    n, d = points.shape
-    distance = np.zeros(n)
-    for k in range(d):
-        order = np.argsort(points[:, k], kind="stable")
-        values = points[order, k]
-        span = values[-1] - values[0] if n else 0.0
-        if span > 0:
-            distance[order[1:-1]] += (values[2:] - values[:-2]) / span
-            distance[order[[0, -1]]] = np.inf
-    return distance
+def _stays_torch(Y: Any, ref: Any, backend: str) -> bool:
+    if backend in ("numba", "moocore") and Y.device.type != "cpu":
+        return False
+    differentiable = Y.requires_grad or (is_tensor(ref) and ref.requires_grad)
+    return bool(differentiable or backend == "torch" or Y.device.type != "cpu")
+
+
+def _on_tensors(
+    Y: Any, ref: Any, maximize: Maximize, mask: Any, backend: str, nan_policy: str, force: bool, num_threads: int
+) -> Any:
+    """Compute on tensors that need a graph or live on another device."""
+    from moopt.kernels import autograd, torch_engine
+    from moopt.kernels.device import read_ref_tensor, read_tensor
+
+    points, _ = read_tensor(Y, maximize, mask=mask, nan_policy=nan_policy)
+    corner = read_ref_tensor(ref, points, maximize)
+    if backend == "torch" or Y.device.type != "cpu":
+        result = torch_engine.hypervolume(points, corner)
+    else:
+        result = autograd.hypervolume(points, corner, backend, force, num_threads)
+    return result.to(Y.dtype) if Y.dtype.is_floating_point else result
+
+
+def volumes(
+    values: FloatArray, refs: FloatArray, energy: float, backend: str, force: bool = True, num_threads: int = 1
+) -> FloatArray:
+    """Return hypervolumes (B,) of minimised fronts (B, n, d)."""
+    B, n, d = values.shape
+    if B == 0 or n == 0:
+        return np.zeros(B)
+    if needs_conditioning(energy, refs):
+        scaled = condition(values, refs)
+        return scaled.volume(_volumes_on(scaled.values, scaled.refs, backend, force, num_threads))
+    return _volumes_on(values, refs, backend, force, num_threads)
+
+
+def _volumes_on(values: FloatArray, refs: FloatArray, backend: str, force: bool, num_threads: int) -> FloatArray:
+    B, n, d = values.shape
+    if not force:
+        check_budget(d, n, B)
+    if backend == "torch":
+        import torch
+
+        from moopt.kernels import torch_engine
+
+        return np.asarray(torch_engine.hypervolume(torch.from_numpy(values), torch.from_numpy(refs)).numpy())
+    if _use_numba(d, n, B, backend):
+        from moopt.kernels import numba_engine
+
+        return numba_engine.hypervolume(values, refs, num_threads)
+    return reference_engine.hypervolume(values, refs)
+
+
+def _use_numba(d: int, n: int, B: int, backend: str) -> bool:
+    return False
+
+
+def check_budget(d: int, n: int, count: int) -> None:
+    """Raise ``HypervolumeBudgetError`` if ``count`` fronts of n points would take longer than the work budget."""
+    if d < 5:
+        return
+    seconds = count * min(table.moocore_seconds(d, n), table.numba_seconds(d, n))
+    if seconds > table.BUDGET_SECONDS:
+        raise HypervolumeBudgetError(
+            f"exact hypervolume of {count} front(s) of {n} points in {d} objectives would take about {seconds:.0f} s "
+            f"(budget {table.BUDGET_SECONDS:.0f} s); use hv_approx, or pass force=True to compute it all the same"
+        )
+
+
+def hypervolume_and_grad(
+    Y: Points,
+    ref: Any,
+    *,
+    maximize: Maximize = True,
+    mask: Any = None,
+    backend: str = "auto",
+    nan_policy: NanPolicy = "raise",
+    force: bool = False,
+    num_threads: int = 1,
+) -> tuple[Any, Any]:
+    """Return hypervolumes and their derivatives by every coordinate (Emmerich and Deutz, 2014).
+
+    The derivative by coordinate k of a point is the area (in d - 1 dimensions) that only this point covers at its own
+    level of objective k. Dominated points, outside points and later duplicates have derivative 0; at ties, where
+    the hypervolume has a kink, the point of lower index counts as first, so the answer is a one-sided derivative.
+
+    Args:
+        Y: Fronts (..., n, d), NumPy or torch, or a list of fronts (n_i, d).
+        ref: Reference points in the orientation of ``Y``: a scalar, (d,), or broadcastable to (..., d).
+        maximize: One direction for all objectives, or one bool per objective.
+        mask: Booleans (..., n): rows that count; others have derivative 0.
+        backend: ``"auto"``, ``"numba"`` or ``"moocore"`` (by differences, slow).
+        nan_policy: ``"raise"``, or ``"omit"``: rows with NaN do not count.
+        force: Compute even where the predicted time exceeds the work budget.
+        num_threads: Threads over the fronts of a batch (compiled kernels only).
+
+    Returns:
+        ``(volume, gradient)`` of shapes (...) and (..., n, d): Python float and array for one NumPy front.
+
+    Raises:
+        ValueError: On wrong shapes, NaN, or an infinite hypervolume.
+        HypervolumeBudgetError: If the predicted time exceeds the budget.
+
+    Example:
+        >>> volume, gradient = hypervolume_and_grad([[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0])
+        >>> volume, gradient.tolist()
+        (3.0, [[1.0, 1.0], [1.0, 1.0]])
+    """
+    check_choice("backend", backend, ("auto", "numba", "moocore"))
+    batch = read_points(Y, maximize, mask=mask, nan_policy=nan_policy)
+    refs = read_ref(ref, batch)
+    volume, gradient = volumes_and_grads(batch.values, refs, batch.energy, backend, force, num_threads)
+    return batch.restore_scalar(volume), batch.restore(gradient * batch.signs, gradient.shape[1:])
+
+
+def volumes_and_grads(
+    values: FloatArray, refs: FloatArray, energy: float, backend: str, force: bool = True, num_threads: int = 1
+) -> tuple[FloatArray, FloatArray]:
+    """Return hypervolumes (B,) and gradients (B, n, d) of minimised fronts."""
+    B, n, d = values.shape
+    if B == 0 or n == 0:
+        return np.zeros(B), np.zeros(values.shape)
+    if not force:
+        check_budget(d, n, B * d)
+    if needs_conditioning(energy, refs):
+        scaled = condition(values, refs)
+        volume, gradient = _volumes_and_grads_on(scaled.values, scaled.refs, backend, num_threads)
+        return scaled.volume(volume), scaled.gradient(gradient)
+    return _volumes_and_grads_on(values, refs, backend, num_threads)
+
+
+def _volumes_and_grads_on(
+    values: FloatArray, refs: FloatArray, backend: str, num_threads: int
+) -> tuple[FloatArray, FloatArray]:
+    return reference_engine.hypervolume_and_grad(values, refs)
+
+
+__all__ = ["Batch", "check_budget", "hypervolume", "hypervolume_and_grad", "volumes", "volumes_and_grads"]
+_ = STORE
