@@ -168,7 +168,8 @@ class EnvBlock:
             actions: For each copy, the actions taken so far in it, shape (steps, *action shape).
 
         Raises:
-            EnvError: An episode ends before its actions are used up: the environment is not determined by its seed.
+            EnvError: An episode ends before its actions are used up: the environment is not determined by its
+                seed.
         """
         for i, (episode, taken) in enumerate(zip(episodes, actions, strict=True)):
             self._begin(i, int(episode))
@@ -184,7 +185,7 @@ class EnvBlock:
                 if terminated or truncated:
                     raise self._failure(
                         i,
-                        "ended its episode early while replaying it: its randomness is not determined by reset(seed=...)",
+                        "ended its episode early in the replay: its randomness is not set by reset(seed=...)",
                     )
             if len(taken):
                 self._obs_rows[i] = self._obs_codec.encode(obs)

@@ -39,8 +39,8 @@ class EnvDescription:
         ref_point: Reference point (m,), larger is better; None if unknown.
         gamma_eval: Discount factor of evaluation.
         max_episode_steps: Time limit, None if there is none outside the environment itself.
-        exact_front: Maps a discount factor to the exact Pareto front (n, m), or None. Of stochastic environments it is the
-            front of expected returns, which a finite evaluation may exceed.
+        exact_front: Maps a discount factor to the exact Pareto front (n, m), or None. Of stochastic
+            environments it is the front of expected returns, which a finite evaluation may exceed.
     """
 
     id: str
@@ -61,8 +61,8 @@ class EnvDescription:
 def describe_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: Any) -> EnvDescription:
     """Describe an environment without keeping it.
 
-    Own environments may carry the attributes `reward_names`, `reward_units`, `ref_point`, `gamma_eval` and the method
-    `pareto_front(gamma)`; they take precedence over the shipped facts.
+    Own environments may carry the attributes `reward_names`, `reward_units`, `ref_point`, `gamma_eval` and
+    the method `pareto_front(gamma)`; they take precedence over the shipped facts.
 
     Args:
         env: Registered id, `gymnasium.Env` class, or callable that returns a new environment.

@@ -37,17 +37,19 @@ def make_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: An
     """Make one environment whose rewards are float64 vectors, larger is better.
 
     Args:
-        env: A registered id ("mo-hopper-v5"; MO-Gymnasium's ids are registered here), a `gymnasium.Env` class, or a
-            callable that returns a new environment.
+        env: A registered id ("mo-hopper-v5"; MO-Gymnasium's ids are registered here), a `gymnasium.Env`
+            class, or a callable that returns a new environment.
         max_episode_steps: Time limit; None keeps the environment's own.
         kwargs: Passed to the environment's constructor.
 
     Returns:
-        The environment: `step` returns rewards of shape (m,), float64; `reward_dim` and `reward_space` are attributes.
+        The environment: `step` returns rewards of shape (m,), float64; `reward_dim` and `reward_space` are
+        attributes.
 
     Raises:
         EnvError: The id is unknown, the reward is a scalar, or the constructor refuses kwargs.
-        MissingExtraError: An optional package is not installed; the message holds the command that installs it.
+        MissingExtraError: An optional package is not installed; the message holds the command that installs
+            it.
         TypeError: `env` is none of the three kinds.
 
     Examples:
@@ -64,7 +66,8 @@ def make_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: An
 class EnvSource:
     """Recipe of an environment, the same in every process.
 
-    A registered id is kept as its Gymnasium spec, so that ids registered by a user's script also work in workers.
+    A registered id is kept as its Gymnasium spec, so that ids registered by a user's script also work in
+    workers.
     """
 
     name: str
@@ -90,8 +93,8 @@ class EnvSource:
             return cls(env, find_spec(env), max_episode_steps, given)
         if isinstance(env, gym.Env):
             raise TypeError(
-                f"env must be an id, a class or a callable that makes a new environment, got the instance {env!r}; "
-                "several copies are needed: pass its class or a function"
+                "env must be an id, a class or a callable that makes a new environment, got an instance of "
+                f"{type(env.unwrapped).__qualname__}; several copies are needed: pass its class or a function"
             )
         if not callable(env):
             raise TypeError(f"env must be an id, a gymnasium.Env class or a callable, got {env!r}")
@@ -122,8 +125,8 @@ class EnvSource:
         env = self.maker(**self.kwargs)
         if not isinstance(env, gym.Env):
             raise EnvError(
-                f"{self.name!r} returned {type(env).__module__}.{type(env).__qualname__}; expected a gymnasium.Env "
-                "(environments of the old gym package must be ported)"
+                f"{self.name!r} returned {type(env).__module__}.{type(env).__qualname__}; expected a "
+                "gymnasium.Env (environments of the old gym package must be ported)"
             )
         return env if self.max_episode_steps is None else TimeLimit(env, self.max_episode_steps)
 
@@ -174,9 +177,8 @@ def find_spec(env_id: str) -> EnvSpec:
         ) from error
     spec = gym.registry.get(env_id)
     if spec is None:
-        raise EnvError(
-            f"unknown environment {env_id!r} (`moopt list envs` shows what is there){did_you_mean(env_id, gym.registry)}"
-        )
+        hint = did_you_mean(env_id, gym.registry)
+        raise EnvError(f"unknown environment {env_id!r} (`moopt list envs` shows what is there){hint}")
     return spec
 
 
@@ -210,8 +212,8 @@ def _reward_width(env: gym.Env[Any, Any], name: str) -> int:
         what = "a scalar reward" if width == 0 else "one objective only"
         env.close()
         raise EnvError(
-            f"environment {name!r} has {what}; a reward vector of two or more objectives is needed. Use an "
-            "MO-Gymnasium id (`moopt list envs`) or wrap the environment so that step returns an array of shape (m,)"
+            f"environment {name!r} has {what}; a reward vector of two or more objectives is needed. Use "
+            "an MO-Gymnasium id (`moopt list envs`), or wrap the environment so that step returns an array (m,)"
         )
     return width
 

@@ -15,8 +15,8 @@ NOISE = (
     ".*pkg_resources is deprecated.*",
     "builtin type (swig|Swig).* has no __module__ attribute",
 )
-"""Python warnings dropped: old versions are wanted to reproduce papers; the others are upstream matters. The last one,
-turned into an error by the user's filters, would crash the import of Box2D."""
+"""Python warnings dropped: old versions are wanted to reproduce papers; the others are upstream matters. The
+last one, turned into an error by the user's filters, would crash the import of Box2D."""
 
 MUJOCO_NOISE = ("settotalmass",)
 """MuJoCo notices dropped: they speak of model files inside Gymnasium and would also write MUJOCO_LOG.TXT."""

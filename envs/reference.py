@@ -1,6 +1,7 @@
 """Returns of a uniformly random policy, and the reference point they suggest.
 
-`python -m moopt.envs.reference ID ...` prints them; the measured reference points of `moopt.envs.defaults` come from it.
+`python -m moopt.envs.reference ID ...` prints them; the measured reference points of `moopt.envs.defaults`
+come from it.
 """
 
 import sys
@@ -72,7 +73,8 @@ def suggest_ref_point(
         max_episode_steps: Time limit; None keeps the environment's own.
 
     Returns:
-        Point (m,), larger is better. Fix it once and report it: hypervolumes to different points do not compare.
+        Point (m,), larger is better. Fix it once and report it: hypervolumes to different points do not
+        compare.
     """
     returns = random_returns(
         env, episodes=episodes, gamma=gamma, seed=seed, max_episode_steps=max_episode_steps
@@ -87,8 +89,15 @@ def main(ids: list[str]) -> None:
     for env_id in ids:
         returns = random_returns(env_id)
         point = describe_env(env_id).ref_point
-        columns = (("worst", returns.min(0)), ("mean", returns.mean(0)), ("best", returns.max(0)), ("ref", point))
-        text = "  ".join(f"{name} {np.round(value, 2).tolist()}" for name, value in columns if value is not None)
+        columns = (
+            ("worst", returns.min(0)),
+            ("mean", returns.mean(0)),
+            ("best", returns.max(0)),
+            ("ref", point),
+        )
+        text = "  ".join(
+            f"{name} {np.round(value, 2).tolist()}" for name, value in columns if value is not None
+        )
         sys.stdout.write(f"{env_id}: {text}\n")
 
 

@@ -1,8 +1,8 @@
 """Corrections of third-party environments whose randomness ignores `reset(seed=...)`.
 
-Minecart (MO-Gymnasium 1.3) draws the mined ore from SciPy distributions tied to NumPy's global generator, so the same
-seed gives other episodes each time. The wrapper ties them to the environment's own generator; the distribution of
-rewards is unchanged.
+Minecart (MO-Gymnasium 1.3) draws the mined ore from SciPy distributions tied to NumPy's global generator, so
+the same seed gives other episodes each time. The wrapper ties them to the environment's own generator; the
+distribution of rewards is unchanged.
 """
 
 from typing import Any

@@ -24,7 +24,8 @@ def as_seed_sequence(seed: np.random.SeedSequence | int) -> np.random.SeedSequen
 class EpisodeSeeds:
     """Seed of episode `k` of copy `e`, a pure function of (root, e, k).
 
-    Seeds are 31-bit integers, which every kind of environment accepts (NumPy's legacy generators and C code included).
+    Seeds are 31-bit integers, which every kind of environment accepts (NumPy's legacy generators and C code
+    included).
 
     Args:
         root: Root of all seeds; it is not changed (no spawning).

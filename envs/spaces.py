@@ -40,8 +40,8 @@ class ObservationCodec:
         """
         if is_pixels(space):
             raise EnvError(
-                f"environment {env_name!r} has pixel observations of shape {space.shape}; policies here are networks "
-                "on flat vectors. Use the vector version of the environment, or wrap it with an encoder "
+                f"environment {env_name!r} has pixel observations of shape {space.shape}; policies here are "
+                "networks on flat vectors. Use the vector version of the environment, or wrap it with an encoder "
                 "(gymnasium.wrappers.FlattenObservation if raw pixels are really wanted)"
             )
         try:
@@ -72,8 +72,9 @@ class ObservationCodec:
 class ActionCodec:
     """How rows of actions reach the environment.
 
-    `kind` is "box" (float rows) or "discrete" (integers 0 to n-1; the space's own start is added here). `size` is the
-    number of action components, or of choices. `low` and `high` have shape (size,) for boxes and are empty otherwise.
+    `kind` is "box" (float rows) or "discrete" (integers 0 to n-1; the space's own start is added here).
+    `size` is the number of action components, or of choices. `low` and `high` have shape (size,) for boxes
+    and are empty otherwise.
     """
 
     kind: Literal["box", "discrete"]
@@ -137,6 +138,6 @@ def is_pixels(space: gym.Space[Any]) -> bool:
 
 def _bad_observations(space: gym.Space[Any], env_name: str) -> EnvError:
     return EnvError(
-        f"environment {env_name!r} has the observation space {space}, which has no fixed flat size; allowed are Box, "
-        "Discrete, MultiBinary, MultiDiscrete, and Tuple or Dict of them"
+        f"environment {env_name!r} has the observation space {space}, which has no fixed flat size; allowed are "
+        "Box, Discrete, MultiBinary, MultiDiscrete, and Tuple or Dict of them"
     )

@@ -11,8 +11,10 @@ from stable_baselines3.common.vec_env import VecEnv
 from moopt.envs.block import StepBuffers, peel
 from moopt.envs.errors import EnvError
 from moopt.envs.make import EnvLike, EnvSource, VectorReward
+from moopt.envs.pool import ProcessEngine
 from moopt.envs.seeding import EpisodeSeeds, as_seed_sequence
 from moopt.envs.serial import Engine, SerialEngine
+from moopt.envs.shared import Layout
 from moopt.envs.spaces import ActionCodec, ObservationCodec
 
 __all__ = ["MOVecEnv", "VecStep", "make_vec_env"]
@@ -24,10 +26,12 @@ class VecStep(NamedTuple):
     """Result of one step of E copies; the arrays are reused by the next step, copy what must last.
 
     Attributes:
-        obs: (E, D) float32, the observation to act on next: the new episode's first one where an episode ended.
+        obs: (E, D) float32, the observation to act on next: the new episode's first one where an episode
+            ended.
         rewards: (E, m) float64, larger is better.
         terminated: (E,) bool, the episode ended by its own rules; do not bootstrap.
-        truncated: (E,) bool, the episode was cut (time limit); bootstrap from `final_obs` unless also terminated.
+        truncated: (E,) bool, the episode was cut (time limit); bootstrap from `final_obs` unless also
+            terminated.
         final_obs: (E, D) float32, the observation this step returned; equals `obs` where no episode ended.
     """
 
@@ -79,12 +83,13 @@ def make_vec_env(
 class MOVecEnv(VecEnv):
     """E copies of an environment with m objectives; made by `make_vec_env`.
 
-    Copies whose episode ends are reset in the same step. Actions reach the environments as given: clip Box actions to
-    `action_low` and `action_high` before, if the policy is unbounded. The environments' own info dicts are dropped.
+    Copies whose episode ends are reset in the same step. Actions reach the environments as given: clip Box
+    actions to `action_low` and `action_high` before, if the policy is unbounded. The environments' own info
+    dicts are dropped.
 
-    `state_dict` holds what is needed to continue exactly: the number of the running episode of each copy and the actions
-    taken in it. `load_state_dict` resets each copy with that episode's seed and takes the actions again, so any
-    environment can be resumed whose randomness comes from `reset(seed=...)`.
+    `state_dict` holds what is needed to continue exactly: the number of the running episode of each copy and
+    the actions taken in it. `load_state_dict` resets each copy with that episode's seed and takes the actions
+    again, so any environment can be resumed whose randomness comes from `reset(seed=...)`.
 
     Args:
         source: Recipe of the environment.
@@ -122,7 +127,10 @@ class MOVecEnv(VecEnv):
 
     def _start(self, source: EnvSource, num_envs: int) -> Engine:
         sizes = (num_envs, self._obs_codec.size, self.reward_dim)
-        return SerialEngine(source, StepBuffers.zeros(*sizes), self._seed_source)
+        if self.num_workers == 0:
+            return SerialEngine(source, StepBuffers.zeros(*sizes), self._seed_source)
+        layout = Layout(*sizes, self._action_codec.shape, self._action_codec.dtype.str)
+        return ProcessEngine(source, layout, self._seed_source, self.num_workers)
 
     @property
     def action_low(self) -> NDArray[np.float32]:
@@ -157,7 +165,8 @@ class MOVecEnv(VecEnv):
 
         Raises:
             ValueError: The actions have a wrong shape, type or range.
-            EnvError: An environment raised or returned numbers that are not finite; a worker died. All is closed then.
+            EnvError: An environment raised or returned numbers that are not finite; a worker died. All is
+                closed then.
         """
         self.step_async(actions)
         return self._finish()
@@ -179,8 +188,8 @@ class MOVecEnv(VecEnv):
         """Finish a step, the way Stable-Baselines3 expects.
 
         Returns:
-            Observations (E, D), rewards (E, m), dones (E,) and E info dicts; where an episode ended the info holds
-            "terminal_observation" and "TimeLimit.truncated". Fresh arrays.
+            Observations (E, D), rewards (E, m), dones (E,) and E info dicts; where an episode ended the info
+            holds "terminal_observation" and "TimeLimit.truncated". Fresh arrays.
         """
         result = self._finish()
         dones = result.terminated | result.truncated
@@ -214,8 +223,8 @@ class MOVecEnv(VecEnv):
         """Return what is needed to continue exactly, as plain arrays.
 
         Returns:
-            "episodes" (E,) and "steps" (E,): running episode of each copy and steps taken in it; "actions": these steps'
-            actions, copy after copy; "entropy", "spawn_key": the root seed.
+            "episodes" (E,) and "steps" (E,): running episode of each copy and steps taken in it; "actions":
+            these steps' actions, copy after copy; "entropy", "spawn_key": the root seed.
 
         Raises:
             EnvError: A step is under way.
@@ -239,8 +248,8 @@ class MOVecEnv(VecEnv):
             The current observations (E, D), float32, a fresh array.
 
         Raises:
-            EnvError: The state belongs to another number of copies or other actions, or the environment does not repeat
-                itself when its seed and actions are repeated.
+            EnvError: The state belongs to another number of copies or other actions, or the environment does
+                not repeat itself when its seed and actions are repeated.
         """
         self._check_open()
         episodes, steps, actions = (np.asarray(state[key]) for key in ("episodes", "steps", "actions"))
@@ -337,7 +346,7 @@ class MOVecEnv(VecEnv):
 
 
 class _ClosingOnFailure:
-    """Closes the vector environment when its engine fails: the copies are no longer in step with each other."""
+    """Closes the vector environment when its engine fails, as the copies are no longer in step."""
 
     def __init__(self, vec: MOVecEnv) -> None:
         self._vec = vec
