@@ -213,8 +213,9 @@ class EnvBlock:
 
     def _check_finite(self, values: NDArray[Any], what: str, actions: NDArray[Any] | None = None) -> None:
         # The sum is finite when every value is (up to overflow), and costs no temporary array.
-        if np.isfinite(values.sum()):
-            return
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum()):
+                return
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
         if len(bad):
             i = int(bad[0])

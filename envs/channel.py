@@ -74,6 +74,8 @@ class Channel:
             os.close(self._write_fd)
 
     def _write(self, data: bytes) -> None:
+        if not self._open:
+            raise ChannelClosedError
         view = memoryview(data)
         try:
             while view:
@@ -82,6 +84,8 @@ class Channel:
             raise ChannelClosedError from None
 
     def _read(self, length: int) -> bytes:
+        if not self._open:
+            raise ChannelClosedError
         data = os.read(self._read_fd, length)
         if len(data) == length:
             return data

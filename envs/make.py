@@ -213,7 +213,7 @@ def _reward_width(env: gym.Env[Any, Any], name: str) -> int:
         env.close()
         raise EnvError(
             f"environment {name!r} has {what}; a reward vector of two or more objectives is needed. Use "
-            "an MO-Gymnasium id (`moopt list envs`), or wrap the environment so that step returns an array (m,)"
+            "an MO-Gymnasium id (`moopt list envs`), or wrap it so that step returns an array of shape (m,)"
         )
     return width
 

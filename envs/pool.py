@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -56,6 +57,7 @@ class ProcessEngine:
         bounds = np.linspace(0, layout.num_envs, num_workers + 1).round().astype(int)
         self._shares = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
         self._name = source.name
+        self._actions: NDArray[Any] = np.zeros(0)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._channels: list[Channel] = []
         self._finalizer = weakref.finalize(self, _end_workers, os.getpid(), self._processes, self._channels)
@@ -145,6 +147,8 @@ class ProcessEngine:
     def close(self) -> None:
         """End the workers; may be called twice."""
         self._finalizer()
+        self.buffers = StepBuffers.zeros(0, 0, 0)
+        self._actions = np.zeros(0)
 
     def _everywhere(self, name: str, arguments: Sequence[tuple[Any, ...]]) -> None:
         for channel, args in zip(self._channels, arguments, strict=True):
@@ -191,10 +195,13 @@ class ProcessEngine:
         raise EnvError("; ".join(ends) or f"a worker of {self._name!r} closed its pipe")
 
     def _ends(self) -> Iterator[str]:
-        for number, (process, (start, stop)) in enumerate(zip(self._processes, self._shares, strict=False)):
-            try:
-                code = process.wait(timeout=0.5)
-            except subprocess.TimeoutExpired:
+        patience = time.monotonic() + 0.5
+        while all(process.poll() is None for process in self._processes) and time.monotonic() < patience:
+            time.sleep(0.01)
+        for number, process in enumerate(self._processes):
+            start, stop = self._shares[number]
+            code = process.poll()
+            if code is None:
                 continue
             how = (
                 f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -208,8 +215,8 @@ def _check_picklable(source: EnvSource) -> None:
         cloudpickle.dumps(source)
     except Exception as error:
         raise EnvError(
-            f"environment {source.name!r} cannot be sent to worker processes ({error}); use num_workers=0, or "
-            "make it inside the function that is passed"
+            f"environment {source.name!r} cannot be sent to worker processes ({error}); use num_workers=0, "
+            "or make it inside the function that is passed"
         ) from error
 
 

@@ -41,8 +41,8 @@ class ObservationCodec:
         if is_pixels(space):
             raise EnvError(
                 f"environment {env_name!r} has pixel observations of shape {space.shape}; policies here are "
-                "networks on flat vectors. Use the vector version of the environment, or wrap it with an encoder "
-                "(gymnasium.wrappers.FlattenObservation if raw pixels are really wanted)"
+                "networks on flat vectors. Use the vector version of the environment, or wrap it with an "
+                "encoder (gymnasium.wrappers.FlattenObservation if raw pixels are really wanted)"
             )
         try:
             with quiet():
@@ -138,6 +138,6 @@ def is_pixels(space: gym.Space[Any]) -> bool:
 
 def _bad_observations(space: gym.Space[Any], env_name: str) -> EnvError:
     return EnvError(
-        f"environment {env_name!r} has the observation space {space}, which has no fixed flat size; allowed are "
-        "Box, Discrete, MultiBinary, MultiDiscrete, and Tuple or Dict of them"
+        f"environment {env_name!r} has the observation space {space}, which has no fixed flat size; allowed "
+        "are Box, Discrete, MultiBinary, MultiDiscrete, and Tuple or Dict of them"
     )

@@ -142,6 +142,10 @@ class MOVecEnv(VecEnv):
         """Upper bounds of a Box action, shape (A,); empty for discrete actions."""
         return self._action_codec.high
 
+    def episode_seed(self, env_index: int, episode: int) -> int:
+        """Return the seed that `reset` of copy `env_index` gets for episode `episode` (from 0)."""
+        return self._seed_source(env_index, episode)
+
     def reset(self) -> NDArray[np.float32]:
         """Begin a new episode, with a fresh seed, in every copy.
 
