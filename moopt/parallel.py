@@ -6,6 +6,7 @@ Tasks are plain data and functions live at module level. A task must take all it
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 import time
@@ -199,6 +200,7 @@ class _Outcome:
 
 def _work(fn: Callable[[Any], Any], task: Any, parent: int) -> _Outcome:
     _watch(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     try:
         with single_thread():
             return _Outcome(fn(task))

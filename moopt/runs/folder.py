@@ -87,7 +87,7 @@ class RunDir:
         Raises:
             RunError: If the folder holds a run or other files, or cannot be written.
         """
-        folder = _new_folder(Path(root), algo, env, seed) if path is None else _empty_folder(Path(path))
+        folder = new_folder(Path(root), algo, env, f"s{seed}") if path is None else _empty_folder(Path(path))
         content = {
             "schema": _SCHEMA,
             "algo": algo,
@@ -144,6 +144,13 @@ class RunDir:
                 "the rest of the run may differ from an uninterrupted one",
                 stacklevel=2,
             )
+
+    def discard(self) -> None:
+        """Remove a run in which nothing has happened yet; a folder with anything else in it stays."""
+        for name in ("config.json", "command.txt", "versions.json", "status.json", ".lock"):
+            (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.rmdir()
 
     @property
     def versions(self) -> dict[str, Any]:
@@ -271,8 +278,9 @@ class RunDir:
             raise RunError(f"cannot write {self.path / 'fronts'}: {os_reason(error)}") from error
 
 
-def _new_folder(root: Path, algo: str, env: str, seed: int) -> Path:
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-s{seed}"
+def new_folder(root: Path, algo: str, env: str, tag: str) -> Path:
+    """Make and return ``root/algo/env/YYYYmmdd-HHMMSS-TAG``, with ``-2`` and so on if that is taken."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{tag}"
     parent = root / _as_name(algo) / _as_name(env)
     try:
         parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,134 @@
+"""``moopt evaluate``: returns of a trained front on fresh episodes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moopt.cli.errors import OK, UsageError, usage_errors
+from moopt.cli.methods import algo_of_run
+from moopt.cli.parsing import Parser, number
+from moopt.cli.tables import format_table
+from moopt.runs.folder import RunDir
+
+if TYPE_CHECKING:
+    from moopt.pareto.front import Front
+
+PROG = "moopt evaluate"
+_DESCRIPTION = """\
+Re-evaluate every policy of a finished run on fresh episodes, and compare the front with the exact one where
+that is known. Writes evaluation.csv and evaluation.json into the run folder."""
+_EPILOG = f"""\
+examples:
+  {PROG} runs/dst
+  {PROG} runs/dst --episodes 100 --gamma-eval 1.0 --seed 7 --out dst.csv
+
+HV is the hypervolume to the reference point, EU the mean over preference weights of the best weighted
+return, sparsity the mean squared gap between neighbours (smaller is denser). Returns are discounted by
+--gamma-eval."""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``moopt evaluate`` and return the exit code."""
+    parser = Parser(PROG, _DESCRIPTION, _EPILOG)
+    parser.add_argument("run", metavar="RUN", help="run folder")
+    parser.add_argument(
+        "--episodes", type=number(int, 1), default=20, help="episodes per policy (default: 20)"
+    )
+    parser.add_argument(
+        "--gamma-eval",
+        type=number(float, 0, 1),
+        default=None,
+        help="discount factor (default: that of the run)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=number(int, 0),
+        default=None,
+        help="seed of the episodes (default: from the run's seed)",
+    )
+    parser.add_argument(
+        "--stochastic", action="store_true", help="sample actions rather than take the likeliest"
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
+    parser.add_argument(
+        "--out", metavar="FILE", default=None, help="also write the front to this .csv or .json"
+    )
+    args = parser.parse(argv)
+    with usage_errors():
+        folder = RunDir.open(args.run)
+        entry = algo_of_run(folder.config)
+        if not (folder.path / "policies").is_dir():
+            raise UsageError(f"{folder.path} has no trained policies (its status is {folder.status})")
+        if args.gamma_eval == 0:
+            raise UsageError("--gamma-eval must be in (0, 1], got 0")
+        out = _check_out(args.out)
+    agent = entry.load_agent().load(folder.path / "policies", device=args.device)
+    front: Front = agent.evaluate(
+        episodes=args.episodes, gamma_eval=args.gamma_eval, seed=args.seed, deterministic=not args.stochastic
+    )
+    gamma = front.meta.get("gamma_eval", args.gamma_eval)
+    exact = _exact_front(folder, front, gamma)
+    summary = _summary(front, exact)
+    front = front.replace(meta={**front.meta, "evaluation_seed": args.seed, "summary": summary})
+    folder.write_front(front, "evaluation")
+    if out is not None:
+        (front.to_csv if out.suffix == ".csv" else front.to_json)(out)
+    _report(folder, front, summary, gamma, args)
+    return OK
+
+
+def _check_out(name: str | None) -> Path | None:
+    if name is None:
+        return None
+    out = Path(name)
+    if out.suffix not in (".csv", ".json"):
+        raise UsageError(f"--out {out} must end with .csv or .json")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"cannot write --out {out}: no folder {out.parent}")
+    return out
+
+
+def _exact_front(folder: RunDir, front: "Front", gamma: float | None) -> "Front | None":
+    """Return the exact front under ``gamma``, or None where the environment does not know it."""
+    from moopt.envs import describe_env
+
+    description = describe_env(folder.config["env"])
+    if description.exact_front is None or gamma is None:
+        return None
+    points = description.exact_front(gamma)
+    return front.replace(points=points, solutions=range(len(points)), meta={}).filter()
+
+
+def _summary(front: "Front", exact: "Front | None") -> dict[str, Any]:
+    values: dict[str, Any] = {"n": len(front), "eu": front.expected_utility(), "sparsity": front.sparsity()}
+    if front.ref_point is not None:
+        values["hv"] = front.hypervolume()
+    if exact is not None:
+        values |= {
+            "exact_n": len(exact),
+            "exact_eu": exact.expected_utility(),
+            "exact_sparsity": exact.sparsity(),
+        }
+        if front.ref_point is not None:
+            values["exact_hv"] = exact.hypervolume()
+            if values["exact_hv"] > 0:
+                values["hv_share"] = values["hv"] / values["exact_hv"]
+    return values
+
+
+def _report(folder: RunDir, front: "Front", summary: dict[str, Any], gamma: float | None, args: Any) -> None:
+    rows = [["this run", *(summary.get(k) for k in ("hv", "eu", "sparsity", "n"))]]
+    if "exact_n" in summary:
+        rows.append(["exact front", *(summary.get(f"exact_{k}") for k in ("hv", "eu", "sparsity", "n"))])
+    made = folder.config
+    print(f"{made['algo']} on {made['env']}, training seed {made['seed']}: {folder.path}")
+    print(format_table(["", "HV", "EU", "sparsity", "n"], rows))
+    if "hv_share" in summary:
+        print(f"share of the exact front's HV: {100 * summary['hv_share']:.2f} %")
+    if front.ref_point is not None:
+        print(f"reference point: {', '.join(f'{x:g}' for x in front.ref_point)} (larger is better)")
+    how = "sampled" if args.stochastic else "deterministic"
+    whence = "drawn from the run's seed" if args.seed is None else f"drawn from seed {args.seed}"
+    print(f"{args.episodes} episodes per policy, {how} actions, discount {gamma}")
+    print(f"evaluation seeds are {whence} in a stream of their own, disjoint from the training seeds")
+    print(f"written: {folder.path / 'evaluation.csv'}, evaluation.json{f', {args.out}' if args.out else ''}")

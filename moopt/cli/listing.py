@@ -1,0 +1,52 @@
+"""``moopt list``: environments and methods."""
+
+from collections.abc import Callable, Sequence
+
+from moopt.cli.errors import OK, UsageError
+from moopt.cli.methods import ALGOS
+from moopt.cli.parsing import Parser
+from moopt.cli.tables import format_table
+from moopt.runs.errors import did_you_mean
+
+PROG = "moopt list"
+_EPILOG = f"""\
+examples:
+  {PROG} envs
+  {PROG} methods"""
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``moopt list`` and return the exit code."""
+    parser = Parser(PROG, "List what there is to choose from.", _EPILOG)
+    parser.add_argument("what", metavar="|".join(LISTS), help="what to list")
+    what = parser.parse(argv).what
+    if what not in LISTS:
+        raise UsageError(f"cannot list {what!r}{did_you_mean(what, LISTS)}")
+    print(LISTS[what]())
+    return OK
+
+
+def _envs() -> str:
+    from moopt.envs import list_envs
+
+    rows = [
+        [
+            env.id,
+            env.obs_size,
+            f"{env.action_kind} {env.action_size}",
+            env.reward_dim,
+            "-" if env.ref_point is None else ", ".join(f"{x:g}" for x in env.ref_point),
+            float(env.gamma_eval),
+            "yes" if env.exact_front is not None else "-",
+        ]
+        for env in list_envs()
+    ]
+    table = format_table(["id", "obs", "action", "rewards", "ref_point", "gamma_eval", "exact front"], rows)
+    return f"{table}\n\nref_point: larger is better. exact front: the true front is known for any discount."
+
+
+def _methods() -> str:
+    return format_table(["method", "what it is"], [[name, entry.help] for name, entry in ALGOS.items()])
+
+
+LISTS: dict[str, Callable[[], str]] = {"envs": _envs, "methods": _methods}

@@ -1,0 +1,40 @@
+"""``moopt plot``: fronts and learning curves of run folders."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from moopt.cli.errors import OK, UsageError, usage_errors
+from moopt.cli.parsing import Parser
+from moopt.runs.record import find_runs
+
+PROG = "moopt plot"
+_EPILOG = f"""\
+examples:
+  {PROG} runs/dst --out dst.png
+  {PROG} runs/hopper/seed-0 runs/hopper/seed-1 --out hopper.pdf
+  {PROG} runs/hopper --out hopper.png        (all runs below the folder)"""
+SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run ``moopt plot`` and return the exit code."""
+    parser = Parser(
+        PROG, "Draw the fronts and the learning curves of one or more runs in one figure.", _EPILOG
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="run folder, or a folder of them")
+    parser.add_argument(
+        "--out", metavar="FILE", required=True, help=f"figure to write ({', '.join(SUFFIXES)})"
+    )
+    args = parser.parse(argv)
+    out = Path(args.out)
+    with usage_errors():
+        if out.suffix.lower() not in SUFFIXES:
+            raise UsageError(f"--out {out} must end with {', '.join(SUFFIXES)}")
+        if not out.absolute().parent.is_dir():
+            raise UsageError(f"cannot write --out {out}: no folder {out.parent}")
+        folders = list(dict.fromkeys(path for name in args.runs for path in find_runs(name)))
+    from moopt.plotting import plot_runs
+
+    plot_runs(folders, out)
+    print(f"written: {out}")
+    return OK
