@@ -1,7 +1,9 @@
-"""Settings of C-MORL; imports only the standard library so that the command line starts fast."""
+"""Settings of C-MORL; imports nothing heavy so that the command line starts fast."""
 
 from dataclasses import dataclass
 from typing import Literal
+
+from moopt.runs.errors import MooptError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +48,8 @@ class CMORLConfig:
     hidden_sizes: tuple[int, ...] = (64, 64)
     """Hidden layers of the actor and of the critic (tanh)."""
 
-    constraint: Literal["ipo", "official", "none"] = "ipo"
-    """How stage 2 holds the other objectives: ipo (log barrier on returns), official (barrier on the probability
-    ratio, an ablation), none."""
+    constraint: Literal["ipo", "none"] = "ipo"
+    """How stage 2 holds the other objectives: ipo (log barrier on their returns), none."""
     barrier_t: float = 20.0
     """Steepness of the log barrier: larger means closer to the constraint."""
     threshold: Literal["range", "beta"] = "range"
@@ -78,3 +79,26 @@ class CMORLConfig:
     """Processes that step the environments; 0 steps them in this process. Results do not depend on it."""
     checkpoint_interval: int = 10
     """Updates between two checkpoints."""
+
+    def check(self) -> None:
+        """Raise ``MooptError`` for a setting outside its range, naming it."""
+        for name in ("num_policies", "num_envs", "num_steps", "num_select", "round_updates", "num_epochs", "batch_size",
+                     "archive_size", "eval_interval", "eval_episodes", "final_eval_episodes", "checkpoint_interval"):
+            _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("gamma", "gae_lambda", "beta"):
+            _require(name, getattr(self, name), 0.0 <= getattr(self, name) <= 1.0, "between 0 and 1")
+        for name in ("learning_rate", "extension_lr_scale", "clip_range", "max_grad_norm", "barrier_t", "delta"):
+            _require(name, getattr(self, name), 0.0 < getattr(self, name) < float("inf"), "a positive number")
+        for name in ("entropy_coef", "value_coef", "num_workers"):
+            _require(name, getattr(self, name), 0.0 <= getattr(self, name) < float("inf"), "zero or more")
+        _require("init_fraction", self.init_fraction, 0.0 < self.init_fraction <= 1.0, "in (0, 1]")
+        _require("hidden_sizes", self.hidden_sizes, all(size >= 1 for size in self.hidden_sizes), "sizes of at least 1")
+        if self.gamma_eval is not None:
+            _require("gamma_eval", self.gamma_eval, 0.0 < self.gamma_eval <= 1.0, "in (0, 1]")
+        if self.max_episode_steps is not None:
+            _require("max_episode_steps", self.max_episode_steps, self.max_episode_steps >= 1, "at least 1")
+
+
+def _require(name: str, value: object, ok: bool, allowed: str) -> None:
+    if not ok:
+        raise MooptError(f"{name} must be {allowed}, got {value!r}")

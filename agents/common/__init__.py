@@ -1,1 +1,1 @@
-"""Parts that several agents share."""
+"""Parts that several agents share: stacked networks, running statistics, advantages, PPO, rollouts, evaluation."""
