@@ -73,7 +73,8 @@ def hypervolume(points: Points, /, ref: Points, *, maximize: Maximize = True) ->
     signs(maximize, array.shape[-1])
     if corner.ndim:
         same_width(array, corner, "points", "ref")
-    return cast("float | Tensor", kernel(array, corner, maximize=maximize))
+    volume: Any = kernel(array, corner, maximize=maximize)
+    return cast("Tensor", volume.reshape(array.shape[:-2])) if is_tensor(volume) else float(volume)
 
 
 @overload

@@ -254,6 +254,17 @@ def test_hypervolume_edges():
         hypervolume([[1.0, 2.0]], [0.0, np.nan])
 
 
+def test_hypervolume_of_tensors():
+    points = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64, requires_grad=True)
+    volume = hypervolume(points, [0.0, 0.0])
+    assert volume.shape == ()
+    assert volume.item() == 3.0
+    volume.backward()
+    assert points.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    batch = torch.stack([points.detach(), 2 * points.detach()])
+    assert hypervolume(-batch, [0.0, 0.0], maximize=False).tolist() == [3.0, 12.0]
+
+
 def test_epsilon_multiplicative_needs_positive_values():
     with pytest.raises(ValueError, match="strictly positive ref"):
         epsilon_multiplicative([[1.0, 2.0]], [[0.0, 1.0]])
