@@ -56,6 +56,29 @@ class EnvDescription:
     max_episode_steps: int | None
     exact_front: Callable[[float], NDArray[np.float64]] | None = field(repr=False)
     reward_units: tuple[str, ...] = ()
+    _observations: ObservationCodec | None = field(default=None, repr=False)
+    _actions: ActionCodec | None = field(default=None, repr=False)
+
+    def flatten(self, obs: Any) -> NDArray[np.float32]:
+        """Return one observation, as the environment gives it, as a flat row (D,).
+
+        Raises:
+            EnvError: The observation does not have the environment's shape.
+        """
+        assert self._observations is not None
+        row = np.empty((1, self.obs_size), dtype=np.float32)
+        try:
+            self._observations.rows(row)[0] = self._observations.encode(obs)
+        except (ValueError, TypeError, IndexError, KeyError) as error:
+            raise EnvError(
+                f"an observation of {self.id} must fit {self._observations.space}, got {obs!r}"
+            ) from error
+        return row[0]
+
+    def to_env_action(self, action: Any) -> Any:
+        """Return one action row, (A,) or a choice counted from 0, as the environment takes it."""
+        assert self._actions is not None
+        return self._actions.to_env(self._actions.check(np.asarray(action)[None], 1))[0]
 
 
 def describe_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: Any) -> EnvDescription:
@@ -122,6 +145,8 @@ def _describe(source: EnvSource, env: gym.Env[Any, Any]) -> EnvDescription:
         gamma_eval=gamma,
         max_episode_steps=peel(env)[1],
         exact_front=partial(_exact_front, source) if knows_front else None,
+        _observations=observations,
+        _actions=actions,
     )
 
 

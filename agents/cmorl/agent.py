@@ -169,6 +169,8 @@ class CMORL:
 
     def _finish(self, training: Training) -> Result:
         """Re-evaluate the archive on held-out episodes and report the front of those returns."""
+        if not len(training.archive):
+            training.screen()  # stopped before the first screening: report the policies as they are
         self.members = {member: self.members[member] for member in sorted(training.archive.payloads)}
         self._acting = None
         self._front, steps = self._held_out_front(
@@ -246,7 +248,7 @@ class CMORL:
         policy = self._acting.take([row])
         noise = None if deterministic or generator is None else policy.draw_noise((1, 1), generator)
         action = self.adapter.to_env(policy.act(flat.view(1, 1, -1), noise).cpu().numpy())[0]
-        return int(action) if self.description.action_kind == "discrete" else action
+        return self.description.to_env_action(action)
 
     def evaluate(
         self,

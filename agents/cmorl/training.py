@@ -54,7 +54,7 @@ class TrainingPlan:
         if config.corners_only:
             preferences = np.eye(reward_dim)
         else:
-            preferences = simplex_weights(reward_dim, config.num_policies, method="lattice")
+            preferences = _spread(reward_dim, config.num_policies)
         cost = len(preferences) * config.num_envs * config.num_steps
         if total_steps < cost:
             raise MooptError(
@@ -395,3 +395,11 @@ def _utility(points: Array) -> float:
         return float("-inf")
     weights = simplex_weights(points.shape[1], _UTILITY_WEIGHTS, method="sobol", seed=0)
     return float(expected_utility(points, weights))
+
+
+def _spread(reward_dim: int, count: int) -> Array:
+    """Return a lattice of exactly ``count`` preferences where one exists, else as even a spread as can be."""
+    try:
+        return simplex_weights(reward_dim, count, method="lattice")
+    except MooptError:
+        return simplex_weights(reward_dim, count, method="riesz", seed=0)
