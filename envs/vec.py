@@ -258,13 +258,9 @@ class MOVecEnv(VecEnv):
         self._check_open()
         episodes, steps, actions = (np.asarray(state[key]) for key in ("episodes", "steps", "actions"))
         if episodes.shape != (self.num_envs,) or steps.shape != (self.num_envs,):
-            raise EnvError(
-                f"the saved state has {len(episodes)} environment copies; this one has {self.num_envs}"
-            )
+            raise EnvError(f"the saved state has {len(episodes)} environment copies; this one has {self.num_envs}")
         if actions.shape != (int(steps.sum()), *self._action_codec.shape):
-            raise EnvError(
-                f"the saved actions have shape {actions.shape}; actions here are {self.action_space}"
-            )
+            raise EnvError(f"the saved actions have shape {actions.shape}; actions here are {self.action_space}")
         self._seed_source = EpisodeSeeds.from_words(state["entropy"], state["spawn_key"])
         self._pending = False
         self._elapsed = steps.astype(np.int64)
@@ -281,7 +277,7 @@ class MOVecEnv(VecEnv):
             self._engine.replay(self._seed_source, self._episodes.tolist(), taken)
         return self._engine.buffers.obs.copy()
 
-    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+    def seed(self, seed: int | np.random.SeedSequence | None = None) -> Sequence[int | None]:
         """Use another root seed from the next `reset` on (None draws one), counting episodes from zero.
 
         Returns:
@@ -336,9 +332,7 @@ class MOVecEnv(VecEnv):
     def _call(self, indices: Indices, what: str, *args: Any, **kwargs: Any) -> list[Any]:
         self._check_open()
         if self._pending:
-            raise EnvError(
-                "an environment was accessed between step_async and step_wait; finish the step first"
-            )
+            raise EnvError("an environment was accessed between step_async and step_wait; finish the step first")
         return self._engine.call(list(self._get_indices(indices)), what, *args, **kwargs)
 
     def _check_open(self) -> None:

@@ -95,7 +95,7 @@ class CMORL:
         self._front: Front | None = None
         self._acting: ActingPolicies | None = None
 
-    # ------------------------------------------------------------------------------------------------ training
+    # -------------------------------------------------------------------------------------------- training
 
     def train(
         self,
@@ -178,12 +178,14 @@ class CMORL:
         )
         training.eval_steps += steps
         self._front.meta.update(
-            train_steps=training.train_steps, eval_steps=training.eval_steps, total_steps=training.plan.total_steps
+            train_steps=training.train_steps,
+            eval_steps=training.eval_steps,
+            total_steps=training.plan.total_steps,
         )
         if not (self._front.points > self.ref_point).all(axis=1).any():
             warnings.warn(
-                f"no policy is better than ref_point {self.ref_point.tolist()} in every objective: the hypervolume is 0; "
-                "choose a worse reference point or train longer",
+                f"no policy is better than ref_point {self.ref_point.tolist()} in every objective: the hypervolume "
+                "is 0; choose a worse reference point or train longer",
                 stacklevel=3,
             )
         result = Result(
@@ -200,7 +202,7 @@ class CMORL:
         training.write_result(result)
         return result
 
-    # --------------------------------------------------------------------------------------------------- using
+    # ----------------------------------------------------------------------------------------------- using
 
     def front(self) -> Front:
         """Return the held-out front; its solutions are member ids.
@@ -213,7 +215,11 @@ class CMORL:
         return self._front
 
     def act(
-        self, obs: ArrayLike, preference: ArrayLike | None = None, deterministic: bool = True, *,
+        self,
+        obs: ArrayLike,
+        preference: ArrayLike | None = None,
+        deterministic: bool = True,
+        *,
         generator: torch.Generator | None = None,
     ) -> Any:
         """Return the action of the member that is best for a preference.
@@ -233,7 +239,12 @@ class CMORL:
         return self.act_with(int(self.front().solutions[row]), obs, deterministic, generator=generator)
 
     def act_with(
-        self, member: int, obs: ArrayLike, deterministic: bool = True, *, generator: torch.Generator | None = None
+        self,
+        member: int,
+        obs: ArrayLike,
+        deterministic: bool = True,
+        *,
+        generator: torch.Generator | None = None,
     ) -> Any:
         """Return the action of a given member for one raw observation; see ``act``."""
         if self._acting is None:

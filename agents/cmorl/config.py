@@ -82,17 +82,41 @@ class CMORLConfig:
 
     def check(self) -> None:
         """Raise ``MooptError`` for a setting outside its range, naming it."""
-        for name in ("num_policies", "num_envs", "num_steps", "num_select", "round_updates", "num_epochs", "batch_size",
-                     "archive_size", "eval_interval", "eval_episodes", "final_eval_episodes", "checkpoint_interval"):
+        for name in (
+            "num_policies",
+            "num_envs",
+            "num_steps",
+            "num_select",
+            "round_updates",
+            "num_epochs",
+            "batch_size",
+            "archive_size",
+            "eval_interval",
+            "eval_episodes",
+            "final_eval_episodes",
+            "checkpoint_interval",
+        ):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("gamma", "gae_lambda", "beta"):
             _require(name, getattr(self, name), 0.0 <= getattr(self, name) <= 1.0, "between 0 and 1")
-        for name in ("learning_rate", "extension_lr_scale", "clip_range", "max_grad_norm", "barrier_t", "delta"):
+        for name in (
+            "learning_rate",
+            "extension_lr_scale",
+            "clip_range",
+            "max_grad_norm",
+            "barrier_t",
+            "delta",
+        ):
             _require(name, getattr(self, name), 0.0 < getattr(self, name) < float("inf"), "a positive number")
         for name in ("entropy_coef", "value_coef", "num_workers"):
             _require(name, getattr(self, name), 0.0 <= getattr(self, name) < float("inf"), "zero or more")
         _require("init_fraction", self.init_fraction, 0.0 < self.init_fraction <= 1.0, "in (0, 1]")
-        _require("hidden_sizes", self.hidden_sizes, all(size >= 1 for size in self.hidden_sizes), "sizes of at least 1")
+        _require(
+            "hidden_sizes",
+            self.hidden_sizes,
+            all(size >= 1 for size in self.hidden_sizes),
+            "sizes of at least 1",
+        )
         if self.gamma_eval is not None:
             _require("gamma_eval", self.gamma_eval, 0.0 < self.gamma_eval <= 1.0, "in (0, 1]")
         if self.max_episode_steps is not None:

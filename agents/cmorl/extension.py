@@ -36,7 +36,7 @@ def archive_scale(points: Array) -> Array:
     """Return the range (n,) of each objective over ``points`` (N, n); of a constant objective, its size."""
     span = np.ptp(points, axis=0)
     size = np.maximum(np.abs(points).max(axis=0), 1e-8)
-    return np.where(span > 1e-8 * size, span, size)
+    return np.asarray(np.where(span > 1e-8 * size, span, size))
 
 
 def choose_parents(

@@ -64,7 +64,9 @@ def load_agent(cls: "type[CMORL]", directory: Path, env: "EnvSource | None", dev
     try:
         about = json.loads((directory / "agent.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise MooptError(f"no trained C-MORL agent in {directory}: it has no agent.json (did the run finish?)") from None
+        raise MooptError(
+            f"no trained C-MORL agent in {directory}: it has no agent.json (did the run finish?)"
+        ) from None
     except (OSError, ValueError) as error:
         raise MooptError(f"cannot read {directory / 'agent.json'}: {error}") from None
     if about.get("method") != "cmorl" or about.get("format") != _FORMAT:
@@ -147,7 +149,11 @@ def _sb3_parameters(agent: "CMORL", member: Member, preference: ArrayLike | None
 
 
 def _fold_output(
-    agent: "CMORL", part: str, weight: NDArray[np.float64], bias: NDArray[np.float64], value_mix: NDArray[np.float64]
+    agent: "CMORL",
+    part: str,
+    weight: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    value_mix: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if part == "critic":
         return (weight @ value_mix)[:, None], np.array([bias @ value_mix])

@@ -1,7 +1,6 @@
 """The state of one C-MORL training: budget, population, archive, evaluation, checkpoints."""
 
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +8,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from moopt.agents.cmorl.config import CMORLConfig
@@ -51,10 +49,7 @@ class TrainingPlan:
     @classmethod
     def of(cls, config: CMORLConfig, reward_dim: int, total_steps: int) -> "TrainingPlan":
         """Split ``total_steps``; raise ``MooptError`` if it does not pay for one update."""
-        if config.corners_only:
-            preferences = np.eye(reward_dim)
-        else:
-            preferences = _spread(reward_dim, config.num_policies)
+        preferences = np.eye(reward_dim) if config.corners_only else _spread(reward_dim, config.num_policies)
         cost = len(preferences) * config.num_envs * config.num_steps
         if total_steps < cost:
             raise MooptError(
@@ -87,6 +82,8 @@ class Training:
         goes_on: Whether the callback wants to go on.
     """
 
+    population: Population
+
     def __init__(self, agent: "CMORL", plan: TrainingPlan, run: RunDir | str | Path | None, resume: bool) -> None:
         if resume and run is None:
             raise MooptError("resume=True needs run=, the run folder to continue")
@@ -115,7 +112,7 @@ class Training:
         self._eval_envs: dict[int, MOVecEnv] = {}
         self._wall_before = 0.0
 
-    # ------------------------------------------------------------------------------------------ opening, closing
+    # ------------------------------------------------------------------------------------ opening, closing
 
     def __enter__(self) -> "Training":
         self._start = time.perf_counter()
@@ -155,7 +152,7 @@ class Training:
             return RunDir.open(run)
         return self.agent.create_run(run, self.plan.total_steps)
 
-    # --------------------------------------------------------------------------------------------------- learning
+    # -------------------------------------------------------------------------------------------- learning
 
     def learn(self, weights: Array) -> Array:
         """Collect one rollout per policy and improve each along its weights (M, n).
@@ -207,7 +204,7 @@ class Training:
             )
         self.slots = []
 
-    # -------------------------------------------------------------------------------------------------- evaluating
+    # ------------------------------------------------------------------------------------------ evaluating
 
     def evaluate(self, states: list[PolicyState], stream: str, *, stochastic: bool = False) -> Evaluation:
         """Run the screening episodes of some policies on seeds never used before."""
@@ -250,7 +247,7 @@ class Training:
         kept = set(self.archive.payloads)
         self.agent.members = {i: member for i, member in self.agent.members.items() if i in kept}
 
-    # ---------------------------------------------------------------------------------------------------- keeping
+    # --------------------------------------------------------------------------------------------- keeping
 
     @property
     def wall_s(self) -> float:
@@ -299,7 +296,9 @@ class Training:
         write_constraints(self.run.path / "constraints.csv", self.constraints)
         self.agent.save(self.run.path / "policies")
         self.run.set_status(
-            "finished" if self.goes_on else "interrupted", train_steps=self.train_steps, eval_steps=self.eval_steps
+            "finished" if self.goes_on else "interrupted",
+            train_steps=self.train_steps,
+            eval_steps=self.eval_steps,
         )
 
     def _state(self) -> dict[str, Any]:
@@ -336,7 +335,7 @@ class Training:
         columns = state["rows"]
         self._rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
-    # ---------------------------------------------------------------------------------------------------- building
+    # -------------------------------------------------------------------------------------------- building
 
     def _build_population(self, num_members: int) -> None:
         config, agent = self.config, self.agent

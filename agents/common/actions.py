@@ -31,4 +31,4 @@ class ActionAdapter:
         if self.kind == "discrete":
             return actions.reshape(-1)
         scaled = actions.reshape(-1, actions.shape[-1]) * self.half + self.middle
-        return np.clip(scaled, self.low, self.high)
+        return np.asarray(np.clip(scaled, self.low, self.high))

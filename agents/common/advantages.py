@@ -4,7 +4,13 @@ from torch import Tensor
 
 
 def vector_gae(
-    rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, dones: Tensor, gamma: float, lam: float
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    terminated: Tensor,
+    dones: Tensor,
+    gamma: float,
+    lam: float,
 ) -> Tensor:
     r"""Return the generalized advantage of every objective.
 

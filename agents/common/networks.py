@@ -249,7 +249,7 @@ class ActingPolicies:
         return out if noise is None else out + self.std * noise
 
     def draw_noise(self, sizes: Sequence[int], generator: torch.Generator) -> Tensor:
-        """Return noise (\\*sizes, A) for ``act``: standard normal, or Gumbel so that an argmax samples the softmax."""
+        r"""Return noise (\*sizes, A) for ``act``: standard normal, or Gumbel so that an argmax samples the softmax."""
         full = (*sizes, self.shape.action_size)
         if self.std is not None:
             return torch.randn(full, generator=generator, device=generator.device)

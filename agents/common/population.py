@@ -311,7 +311,10 @@ class Population:
         self.obs_moments.update(flat.astype(np.float64))
 
     def _normalize(self, obs: NDArray[np.float32]) -> Tensor:
-        mean, std = self._tensor(self.obs_moments.mean[:, None]), self._tensor(self.obs_moments.std()[:, None])
+        mean, std = (
+            self._tensor(self.obs_moments.mean[:, None]),
+            self._tensor(self.obs_moments.std()[:, None]),
+        )
         return (torch.from_numpy(obs).to(self.device) - mean) / std
 
     def _tensor(self, array: NDArray[Any]) -> Tensor:

@@ -176,9 +176,30 @@ def run_cli(*args):
 @pytest.mark.slow
 def test_three_kills_change_nothing(tmp_path):
     """SIGKILL at three moments, resume each time: front.csv is the same, byte for byte."""
-    settings = ["--num-policies", "3", "--num-envs", "4", "--num-steps", "32", "--num-select", "2", "--round-updates", "4"]
+    settings = [
+        "--num-policies",
+        "3",
+        "--num-envs",
+        "4",
+        "--num-steps",
+        "32",
+        "--num-select",
+        "2",
+        "--round-updates",
+        "4",
+    ]
     settings += ["--eval-episodes", "1", "--checkpoint-interval", "3", "--quiet"]
-    start = ["train", "cmorl", "--env", "minecart-deterministic-v0", "--total-steps", "40000", "--seed", "3", *settings]
+    start = [
+        "train",
+        "cmorl",
+        "--env",
+        "minecart-deterministic-v0",
+        "--total-steps",
+        "40000",
+        "--seed",
+        "3",
+        *settings,
+    ]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run(run_cli(*start, "--out", tmp_path / "whole"), check=True, env=env)
     rng = np.random.default_rng(0)
@@ -284,7 +305,12 @@ def test_failure_in_training_keeps_the_run_folder(tmp_path):
 def test_training_on_every_action_and_observation_kind():
     for env in ("fruit-tree-v0", "mo-mountaincarcontinuous-v0", "water-reservoir-v0", "breakable-bottles-v0"):
         config = CMORLConfig(
-            **{**vars(TINY), "num_policies": 2, "corners_only": env == "fruit-tree-v0", "max_episode_steps": 40}
+            **{
+                **vars(TINY),
+                "num_policies": 2,
+                "corners_only": env == "fruit-tree-v0",
+                "max_episode_steps": 40,
+            }
         )
         result = CMORL(env, config, device="cpu").train(1600)
         assert np.isfinite(result.front.points).all()

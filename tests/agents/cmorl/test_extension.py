@@ -36,7 +36,9 @@ def test_a_violated_constraint_pushes_back_with_a_finite_weight():
 
 
 def test_without_constraint_only_the_objective_counts():
-    weights = barrier_weights([make_slot([0, 0], [5, 5], objective=1)], np.array([3.0, 4.0]), CMORLConfig(constraint="none"))
+    weights = barrier_weights(
+        [make_slot([0, 0], [5, 5], objective=1)], np.array([3.0, 4.0]), CMORLConfig(constraint="none")
+    )
     np.testing.assert_allclose(weights, [[0.0, 0.25]])
 
 

@@ -113,7 +113,13 @@ def test_stacked_members_learn_as_if_alone(shape):
         single.flat.data.copy_(together.flat[m : m + 1])
         part = PPOBatch(*(field[m : m + 1] for field in vars(batch).values()))
         optimizer = StackedAdam(single, rates[m : m + 1], max_grad_norm=0.1)
-        ppo_update(single, optimizer, part, PPOSettings(num_epochs=3, batch_size=20), torch.Generator().manual_seed(7))
+        ppo_update(
+            single,
+            optimizer,
+            part,
+            PPOSettings(num_epochs=3, batch_size=20),
+            torch.Generator().manual_seed(7),
+        )
         alone.append(single.flat)
     optimizer = StackedAdam(together, rates, max_grad_norm=0.1)
     ppo_update(together, optimizer, batch, PPOSettings(num_epochs=3, batch_size=20), torch.Generator().manual_seed(7))

@@ -32,7 +32,9 @@ def test_vector_gae_is_the_explicit_sum():
     truncated = rng.random((T, E)) < 0.1
     dones = terminated | truncated
     expected = slow_gae(rewards, values, next_values, terminated, dones, 0.97, 0.9)
-    tensors = [torch.from_numpy(np.asarray(x, dtype=np.float64)) for x in (rewards, values, next_values, terminated, dones)]
+    tensors = [
+        torch.from_numpy(np.asarray(x, dtype=np.float64)) for x in (rewards, values, next_values, terminated, dones)
+    ]
     result = vector_gae(*tensors, 0.97, 0.9)
     np.testing.assert_allclose(result.numpy(), expected, atol=1e-12)
 
