@@ -125,7 +125,7 @@ class CMORL:
         with Training(self, plan, run, resume) as training:
             population = training.population
             while training.stage == 1 and training.updates < plan.init_updates and training.goes_on:
-                population.optimizer.set_learning_rate(plan.learning_rate(training.updates))
+                population.set_schedule(plan.learning_rate(training.updates), plan.entropy_coef(training.updates))
                 training.learn(plan.preferences)
                 self._after_update(training, callback, screen=training.updates == plan.init_updates)
             training.enter_extension()

@@ -40,7 +40,9 @@ class CMORLConfig:
     batch_size: int = 128
     """Minibatch size per policy."""
     entropy_coef: float = 0.0
-    """Weight of the entropy bonus."""
+    """Weight of the entropy bonus at the beginning of stage 1."""
+    final_entropy_coef: float | None = None
+    """Its value at the end of stage 1, reached linearly, and all through stage 2; None keeps it constant."""
     value_coef: float = 0.5
     """Weight of the value loss."""
     max_grad_norm: float = 0.5
@@ -108,8 +110,9 @@ class CMORLConfig:
             "delta",
         ):
             _require(name, getattr(self, name), 0.0 < getattr(self, name) < float("inf"), "a positive number")
-        for name in ("entropy_coef", "value_coef", "num_workers"):
-            _require(name, getattr(self, name), 0.0 <= getattr(self, name) < float("inf"), "zero or more")
+        for name in ("entropy_coef", "final_entropy_coef", "value_coef", "num_workers"):
+            value = getattr(self, name)
+            _require(name, value, value is None or 0.0 <= value < float("inf"), "zero or more")
         _require("init_fraction", self.init_fraction, 0.0 < self.init_fraction <= 1.0, "in (0, 1]")
         _require(
             "hidden_sizes",

@@ -63,6 +63,11 @@ class TrainingPlan:
         """Return the step size of stage 1 at an update: linear to zero."""
         return self.config.learning_rate * (1.0 - update / self.init_updates)
 
+    def entropy_coef(self, update: int) -> float:
+        """Return the weight of the entropy bonus at an update of stage 1; from ``init_updates`` on, that of stage 2."""
+        first, last = self.config.entropy_coef, self.config.final_entropy_coef
+        return first if last is None else first + (last - first) * min(1.0, update / self.init_updates)
+
     def cost(self, num_members: int) -> int:
         """Return the steps of one update of ``num_members`` policies."""
         return num_members * self.config.num_envs * self.config.num_steps
@@ -185,7 +190,9 @@ class Training:
         self.updates = 0
         self._build_population(len(states))
         self.population.load_members(states)
-        self.population.optimizer.set_learning_rate(self.config.learning_rate * self.config.extension_lr_scale)
+        self.population.set_schedule(
+            self.config.learning_rate * self.config.extension_lr_scale, self.plan.entropy_coef(self.plan.init_updates)
+        )
 
     def close_round(self) -> None:
         """Record, on held-out stochastic episodes, how far each child is from its constraints."""

@@ -1,6 +1,6 @@
 """A population of PPO policies that collect and learn side by side in one process."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -247,6 +247,11 @@ class Population:
         ppo_update(self.network, self.optimizer, batch, self.ppo, generator)
         self._merge_obs(rollout)
 
+    def set_schedule(self, learning_rate: float | Tensor, entropy_coef: float) -> None:
+        """Set what may change from update to update."""
+        self.optimizer.set_learning_rate(learning_rate)
+        self.ppo = replace(self.ppo, entropy_coef=entropy_coef)
+
     def start_values(self, rollout: Rollout) -> Array:
         """Return the critics' mean value (M, n), in raw rewards, of the observations that open the rollout."""
         with torch.no_grad():
@@ -259,6 +264,7 @@ class Population:
             "flat": self.network.flat.detach().cpu(),
             "optimizer": self.optimizer.state_dict(),
             "learning_rate": self.optimizer.learning_rate[:, 0].cpu(),
+            "entropy_coef": self.ppo.entropy_coef,
             "obs_moments": self.obs_moments.state_dict(),
             "return_moments": self.scaler.moments.state_dict(),
             "running": self.scaler.running,
@@ -272,7 +278,7 @@ class Population:
         with torch.no_grad():
             self.network.flat.copy_(state["flat"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.optimizer.set_learning_rate(state["learning_rate"].to(self.device))
+        self.set_schedule(state["learning_rate"].to(self.device), state["entropy_coef"])
         self.obs_moments = RunningMoments.from_state_dict(state["obs_moments"])
         self.scaler.moments = RunningMoments.from_state_dict(state["return_moments"])
         self.scaler.running = state["running"].copy()
