@@ -10,12 +10,14 @@ if TYPE_CHECKING:
     from moopt.samplers.mfld import MeanFieldLangevin as MeanFieldLangevin
     from moopt.samplers.mfld import MFLDClassifier as MFLDClassifier
     from moopt.samplers.mfld import MFLDRegressor as MFLDRegressor
+    from moopt.samplers.mfld import ParetoMFLD as ParetoMFLD
 
 # Public name -> the method's package that has it.
 _WHERE = {
     "MFLDClassifier": "mfld",
     "MFLDRegressor": "mfld",
     "MeanFieldLangevin": "mfld",
+    "ParetoMFLD": "mfld",
 }
 __all__ = sorted(_WHERE)
 

@@ -4,7 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from moopt.samplers.mfld.birth_death import BirthDeath as BirthDeath
     from moopt.samplers.mfld.config import MFLDConfig as MFLDConfig
+    from moopt.samplers.mfld.config import ParetoMFLDConfig as ParetoMFLDConfig
     from moopt.samplers.mfld.data import multi_index as multi_index
     from moopt.samplers.mfld.density import DensityEstimation as DensityEstimation
     from moopt.samplers.mfld.diagnostics import alignment as alignment
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from moopt.samplers.mfld.functional import AutogradFunctional as AutogradFunctional
     from moopt.samplers.mfld.functional import LinearPotential as LinearPotential
     from moopt.samplers.mfld.functional import MeasureFunctional as MeasureFunctional
+    from moopt.samplers.mfld.hypervolume import SoftHypervolume as SoftHypervolume
     from moopt.samplers.mfld.kernel_ridge import KernelBaseline as KernelBaseline
     from moopt.samplers.mfld.langevin import DivergenceError as DivergenceError
     from moopt.samplers.mfld.langevin import LangevinResult as LangevinResult
@@ -28,13 +31,19 @@ if TYPE_CHECKING:
     from moopt.samplers.mfld.manifolds import Sphere as Sphere
     from moopt.samplers.mfld.network import TwoLayerClassification as TwoLayerClassification
     from moopt.samplers.mfld.network import TwoLayerRegression as TwoLayerRegression
+    from moopt.samplers.mfld.pareto import ParetoMFLD as ParetoMFLD
+    from moopt.samplers.mfld.problem import MFLDProblem as MFLDProblem
+    from moopt.samplers.mfld.problem import as_problem as as_problem
     from moopt.samplers.mfld.schedules import Constant as Constant
     from moopt.samplers.mfld.schedules import Geometric as Geometric
     from moopt.samplers.mfld.schedules import HalvingRounds as HalvingRounds
     from moopt.samplers.mfld.schedules import LogAnneal as LogAnneal
+    from moopt.samplers.mfld.surrogate import surrogate_problem as surrogate_problem
+    from moopt.samplers.mfld.surrogate import surrogate_search as surrogate_search
 
 _WHERE = {
     "AutogradFunctional": "functional",
+    "BirthDeath": "birth_death",
     "Box": "manifolds",
     "Constant": "schedules",
     "DensityEstimation": "density",
@@ -49,19 +58,26 @@ _WHERE = {
     "LogAnneal": "schedules",
     "MFLDClassifier": "estimators",
     "MFLDConfig": "config",
+    "MFLDProblem": "problem",
     "MFLDRegressor": "estimators",
     "MMD": "discrepancy",
     "MeanFieldLangevin": "langevin",
     "MeasureFunctional": "functional",
+    "ParetoMFLD": "pareto",
+    "ParetoMFLDConfig": "config",
+    "SoftHypervolume": "hypervolume",
     "Sphere": "manifolds",
     "TwoLayerClassification": "network",
     "TwoLayerRegression": "network",
     "alignment": "diagnostics",
+    "as_problem": "problem",
     "effective_dimension": "diagnostics",
     "free_energy": "diagnostics",
     "gibbs_ksd": "diagnostics",
     "knn_entropy": "diagnostics",
     "multi_index": "data",
+    "surrogate_problem": "surrogate",
+    "surrogate_search": "surrogate",
 }
 __all__ = sorted(_WHERE)
 

@@ -1,9 +1,10 @@
 """Birth and death: the particles of largest first variation become copies of those of the smallest."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from moopt.runs.errors import MooptError
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 class BirthDeath:
     """Rule that jumps particles to where the measure is wanted (the reaction part of a Wasserstein-Fisher-Rao flow).
 
-    The functional must have ``first_variation(W) -> (N,)``; no ensembles.
+    The functional must have ``first_variation(W) -> (N,)``, or ``birth_scores() -> (N,)`` that it kept from its
+    latest drift; no ensembles.
     """
 
     every: int = 10
@@ -26,12 +28,22 @@ class BirthDeath:
     """Standard deviation of the noise on the copies, in the particles' own units."""
     until: int | None = None
     """Last step with an event; None for no end."""
+    mutation: float = 0.0
+    """Probability that a coordinate of a copy jumps by Laplace noise; jumps cross barriers that the drift cannot."""
+    jump: float = 0.05
+    """Scale of the jumps, in the particles' own units."""
 
     def __post_init__(self) -> None:
-        if self.every < 1 or not 0 < self.fraction <= 0.5 or self.jitter < 0:
+        if (
+            self.every < 1
+            or not 0 < self.fraction <= 0.5
+            or self.jitter < 0
+            or self.jump < 0
+            or not 0 <= self.mutation <= 1
+        ):
             raise MooptError(
-                f"BirthDeath needs every >= 1, 0 < fraction <= 0.5, jitter >= 0, got {self.every}, "
-                f"{self.fraction}, {self.jitter}"
+                "BirthDeath needs every >= 1, 0 < fraction <= 0.5, jitter, jump >= 0 and mutation in [0, 1], got "
+                f"{self.every}, {self.fraction}, {self.jitter}, {self.jump}, {self.mutation}"
             )
 
     def __call__(self, engine: "MeanFieldLangevin") -> None:
@@ -39,14 +51,22 @@ class BirthDeath:
         step = engine.n_steps
         if step % self.every or (self.until is not None and step > self.until):
             return
-        first_variation = getattr(engine.functional, "first_variation", None)
-        if first_variation is None or engine.particles.ndim != 2:
+        kept = getattr(engine.functional, "birth_scores", None)
+        first_variation: Any = getattr(engine.functional, "first_variation", None)
+        if (kept is None and first_variation is None) or engine.particles.ndim != 2:
             raise MooptError("birth_death needs a functional with first_variation and no ensemble")
-        order = first_variation(engine.particles).argsort()
+        scores: Tensor = kept() if kept is not None else first_variation(engine.particles)
+        order = scores.argsort()
         count = max(1, int(self.fraction * len(order)))
         dead, born = order.flip(0)[:count], order[:count]
         copies = engine.particles[born]
         noise = torch.randn(copies.shape, generator=engine.generator, dtype=copies.dtype, device=copies.device)
-        engine.particles[dead] = engine.manifold.move_(copies, noise.mul_(self.jitter))
+        noise.mul_(self.jitter)
+        if self.mutation > 0:
+            uniform = torch.rand(2, *copies.shape, generator=engine.generator, dtype=copies.dtype, device=copies.device)
+            centred = uniform[0] - 0.5
+            laplace = -self.jump * centred.sign() * torch.log1p(-2 * centred.abs().clamp_max(0.5 - 1e-12))
+            noise += torch.where(uniform[1] < self.mutation, laplace, 0.0)
+        engine.particles[dead] = engine.manifold.move_(copies, noise)
         if engine.adam is not None:
             engine.adam.move(dead, born)

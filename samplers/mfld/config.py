@@ -1,4 +1,4 @@
-"""Settings of the mean-field Langevin estimators; imports nothing heavy so that the command line starts fast."""
+"""Settings of the mean-field Langevin methods; imports nothing heavy so that the command line starts fast."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -39,3 +39,39 @@ class MFLDConfig:
     """Choose the number of steps on the held-out rows too."""
     refit: bool = True
     """After the choice fit once more on all rows; else keep the chosen candidate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParetoMFLDConfig:
+    """Settings of `ParetoMFLD`."""
+
+    n_particles: int = 100
+    """Number of particles: the size of the front at the end."""
+    step_size: float = 0.15
+    """Step size in units of the box, at the start."""
+    final_step: float = 0.005
+    """Factor of the step size at the end."""
+    tau: float = 0.1
+    """Softness of the maximum at the start: how many particles share a direction."""
+    final_tau: float = 0.003
+    """Softness at the end."""
+    temperature: float = 1e-5
+    """Temperature of the Langevin noise at the start; it falls to 0 in a straight line."""
+    eps: float = 0.05
+    """Share of the mean scalarization, which moves particles that are the best nowhere."""
+    n_directions: int = 512
+    """Directions per step, drawn anew."""
+    preconditioner: Literal["adam", "none"] = "adam"
+    """Adam on the drift, or the plain mean-field Langevin step."""
+    birth_every: int = 10
+    """Steps between births and deaths; 0 for none."""
+    birth_fraction: float = 0.05
+    """Share of the particles that is replaced each time."""
+    birth_until: float = 0.9
+    """Share of the run after which there are no more births and deaths."""
+    jitter: float = 0.01
+    """Noise on the copies, in units of the box."""
+    mutation: float = 0.0
+    """Probability that a coordinate of a copy jumps; it helps on problems with many local optima."""
+    jump: float = 0.05
+    """Scale of the jumps, in units of the box."""

@@ -209,6 +209,12 @@ class MeanFieldLangevin:
         temp = self._at(self.temperature, factors.temperature)
         return self._at(self.step_size, factors.step_size), temp, self._current_decay(temp, factors.weight_decay)
 
+    def rms(self) -> dict[str, float]:
+        """Return root mean squares: ``drift_rms`` of the latest (preconditioned) drift, ``noise_rms`` of a step."""
+        eta, temp, _ = self.current()
+        noise = torch.as_tensor((2 * eta * temp) ** 0.5).mean()
+        return {"drift_rms": float(self._last_drift.square().mean().sqrt()), "noise_rms": float(noise)}
+
     def _observe(self) -> dict[str, Any]:
         eta, temp, decay = self.current()
         value = self.functional.value(self.particles)
