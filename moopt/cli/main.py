@@ -29,6 +29,7 @@ class Command:
 
 COMMANDS = {
     "train": Command("moopt.cli.train", "train a Pareto front of policies on an environment; resume a run"),
+    "fit": Command("moopt.cli.fit", "fit a method that learns from data"),
     "evaluate": Command("moopt.cli.evaluate", "re-evaluate a trained run on fresh episodes"),
     "plot": Command("moopt.cli.plot", "draw fronts and learning curves of one or more runs"),
     "list": Command("moopt.cli.listing", "list environments or methods"),
