@@ -145,9 +145,7 @@ class LokyExecutor:
                     outcome: _Outcome = future.result()
                 except BrokenProcessPool as error:
                     self.close()
-                    raise TaskError(
-                        index, task, "its worker process died (killed, or out of memory)"
-                    ) from error
+                    raise TaskError(index, task, "its worker process died (killed, or out of memory)") from error
                 except Exception as error:  # the task or its result could not be sent between the processes
                     raise TaskError(index, task, _reason(error)) from error
                 if outcome.reason is not None:
@@ -174,15 +172,24 @@ class LokyExecutor:
         self.close()
 
 
-@contextlib.contextmanager
-def single_thread() -> Iterator[None]:
+def single_thread() -> contextlib.AbstractContextManager[None]:
     """Hold torch, if it is loaded, to one thread for the block."""
+    return torch_threads(1)
+
+
+@contextlib.contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch, if it is loaded, use ``count`` threads for the block.
+
+    Small matrix products gain nothing from threads, and on a busy machine threads that wait for each other cost a
+    hundredfold.
+    """
     torch = sys.modules.get("torch")
-    if torch is None or torch.get_num_threads() == 1:
+    if torch is None or torch.get_num_threads() == count:
         yield
         return
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

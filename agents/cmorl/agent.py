@@ -24,6 +24,7 @@ from moopt.agents.common.evaluation import Evaluation, evaluate_policies
 from moopt.agents.common.networks import ActingPolicies, ActorCriticShape
 from moopt.agents.common.population import acting_policies
 from moopt.envs import describe_env, make_vec_env
+from moopt.parallel import torch_threads
 from moopt.pareto import Front
 from moopt.runs import (
     Callback,
@@ -337,7 +338,7 @@ class CMORL:
                 num_workers=self.config.num_workers,
                 max_episode_steps=self.config.max_episode_steps,
             )
-            with closing(envs):
+            with closing(envs), torch_threads(self.config.num_threads):
                 parts.append(evaluate_policies(policies, envs, self.adapter, gamma=gamma, generator=generator))
         discounted = np.concatenate([part.discounted for part in parts])
         plain = np.concatenate([part.undiscounted for part in parts])

@@ -79,6 +79,8 @@ class CMORLConfig:
     """Time limit of an episode; None keeps the environment's own."""
     num_workers: int = 0
     """Processes that step the environments; 0 steps them in this process. Results do not depend on it."""
+    num_threads: int = 1
+    """Torch threads on a CPU. More than one pays for wide networks only; results may differ in the last bits."""
     checkpoint_interval: int = 10
     """Updates between two checkpoints."""
 
@@ -96,6 +98,7 @@ class CMORLConfig:
             "eval_interval",
             "eval_episodes",
             "final_eval_episodes",
+            "num_threads",
             "checkpoint_interval",
         ):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")

@@ -18,6 +18,7 @@ from moopt.agents.common.evaluation import Evaluation, evaluate_policies
 from moopt.agents.common.population import PolicyState, Population, acting_policies
 from moopt.agents.common.ppo import PPOSettings
 from moopt.envs import MOVecEnv, make_vec_env
+from moopt.parallel import torch_threads
 from moopt.pareto import Archive, expected_utility, hypervolume, simplex_weights
 from moopt.runs import MooptError, Result, RunDir, seed_streams, torch_generator
 
@@ -122,6 +123,7 @@ class Training:
     def __enter__(self) -> "Training":
         self._start = time.perf_counter()
         try:
+            self._stack.enter_context(torch_threads(self.config.num_threads))
             if self.run is not None:
                 self._stack.enter_context(self.run.lock())
             saved = self.run.load_checkpoint() if self.run is not None and self.resume else None

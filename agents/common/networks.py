@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -47,6 +47,38 @@ class ActorCriticShape:
     def num_parameters(self) -> int:
         """Parameters of one member."""
         return sum(math.prod(shape) for shape in self.parameter_shapes().values())
+
+
+def tanh_(x: Tensor) -> Tensor:
+    """Replace ``x`` by its hyperbolic tangent, on a CPU as ``2 sigmoid(2 x) - 1``: a third of the time, within 2e-7."""
+    return x.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0) if x.device.type == "cpu" else x.tanh_()
+
+
+class _StackedMLP(torch.autograd.Function):
+    """A tanh MLP of M members as one node of the graph: no gradient of the input, activations changed in place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, *parameters: Tensor) -> Tensor:
+        """Return the outputs (M, B, out) of inputs (M, B, in); parameters are weight, bias, weight, bias, ..."""
+        weights, biases = parameters[::2], parameters[1::2]
+        inputs = [x]
+        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+            inputs.append(tanh_(torch.baddbmm(bias, inputs[-1], weight)))
+        ctx.save_for_backward(*inputs, *weights)
+        return torch.baddbmm(biases[-1], inputs[-1], weights[-1])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Back-propagate layer by layer."""
+        depth = len(ctx.saved_tensors) // 2
+        inputs, weights = ctx.saved_tensors[:depth], ctx.saved_tensors[depth:]
+        (grad,) = grads
+        result: list[Tensor | None] = []
+        for k in reversed(range(depth)):
+            result[:0] = [torch.bmm(inputs[k].transpose(1, 2), grad), grad.sum(1, keepdim=True)]
+            if k:
+                grad = torch.ops.aten.tanh_backward(torch.bmm(grad, weights[k].transpose(1, 2)), inputs[k])
+        return (None, *result)
 
 
 class StackedActorCritic:
@@ -123,12 +155,10 @@ class StackedActorCritic:
         return normal.sum(-1), entropy.expand(out.shape[:2])
 
     def _mlp(self, part: str, x: Tensor) -> Tensor:
-        last = len(self.shape.hidden_sizes)
-        for k in range(last + 1):
-            x = torch.baddbmm(self.parameters[f"{part}.{k}.bias"], x, self.parameters[f"{part}.{k}.weight"])
-            if k < last:
-                x = torch.tanh(x)
-        return x
+        layers = range(len(self.shape.hidden_sizes) + 1)
+        named = [self.parameters[f"{part}.{k}.{kind}"] for k in layers for kind in ("weight", "bias")]
+        y: Tensor = _StackedMLP.apply(x, *named)  # type: ignore[no-untyped-call]
+        return y
 
 
 class StackedAdam:
@@ -233,7 +263,7 @@ class ActingPolicies:
         for k, (weight, bias) in enumerate(self.layers):
             x = torch.baddbmm(bias, x, weight)
             if k + 1 < len(self.layers):
-                x = x.tanh_()
+                x = tanh_(x)
         return x
 
     def act(self, obs: Tensor, noise: Tensor | None = None) -> Tensor:

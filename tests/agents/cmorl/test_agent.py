@@ -338,3 +338,16 @@ def test_training_on_cuda_finds_the_same_trade_off():
     result = CMORL(TradeOff, TINY, seed=0, device="cuda").train(3000)
     reference = CMORL(TradeOff, TINY, seed=0, device="cpu").train(3000)
     assert result.front.hypervolume() == pytest.approx(reference.front.hypervolume(), rel=0.05)
+
+
+def test_training_holds_torch_to_its_threads():
+    before = torch.get_num_threads()
+    seen = []
+    try:
+        torch.set_num_threads(2)
+        agent = CMORL("deep-sea-treasure-v0", TINY, seed=0, device="cpu")
+        agent.train(500, callback=lambda progress: seen.append(torch.get_num_threads()))
+        assert set(seen) == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

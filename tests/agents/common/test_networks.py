@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from moopt.agents.common.networks import ActingPolicies, ActorCriticShape, StackedActorCritic, StackedAdam
+from moopt.agents.common.networks import ActingPolicies, ActorCriticShape, StackedActorCritic, StackedAdam, tanh_
 from moopt.agents.common.ppo import PPOBatch, PPOSettings, ppo_loss, ppo_update, scalarize_advantages
 
 BOX = ActorCriticShape(5, "box", 3, 2, (16, 8))
@@ -181,3 +181,25 @@ def test_entropy_is_exact():
     network = make_network(BOX, 1)
     _, entropy = network.log_prob_entropy(torch.zeros(1, 2, 5), torch.zeros(1, 2, 3))
     assert entropy[0, 0].item() == pytest.approx(3 * 0.5 * math.log(2 * math.pi * math.e), rel=1e-6)
+
+
+def test_fast_tanh_is_tanh():
+    x = torch.linspace(-30.0, 30.0, 20_001)
+    torch.testing.assert_close(tanh_(x.clone()), torch.tanh(x), rtol=0.0, atol=2e-7)
+
+
+@pytest.mark.parametrize("part", ["actor", "critic"])
+def test_gradients_of_the_stacked_mlp_are_those_of_autograd(part):
+    network = StackedActorCritic(BOX, 3)
+    network.initialize(torch.Generator().manual_seed(0))
+    obs = torch.randn(3, 7, 5, generator=torch.Generator().manual_seed(1))
+    names = [name for name in network.parameters if name.startswith(part)]
+    leaves = [network.parameters[name] for name in names]
+    x = obs
+    for k in range(3):
+        x = torch.baddbmm(network.parameters[f"{part}.{k}.bias"], x, network.parameters[f"{part}.{k}.weight"])
+        x = torch.tanh(x) if k < 2 else x
+    expected = torch.autograd.grad(x.square().sum(), leaves)
+    actual = torch.autograd.grad(getattr(network, part)(obs).square().sum(), leaves)
+    for ours, theirs in zip(actual, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
