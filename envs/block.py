@@ -103,9 +103,7 @@ class EnvBlock:
                 self.close()
                 if isinstance(error, EnvError):
                     raise
-                raise EnvError(
-                    f"making copy {first + i} of {source.name!r} failed: {_describe(error)}"
-                ) from error
+                raise EnvError(f"making copy {first + i} of {source.name!r} failed: {_describe(error)}") from error
         peeled = [peel(env) for env in self.envs]
         self._inner = [env for env, _ in peeled]
         self._limit = peeled[0][1]
@@ -138,9 +136,7 @@ class EnvBlock:
         direct, encode, width = self._obs_codec.direct, self._obs_codec.encode, self._width
         i = 0
         try:
-            for i, (step, action) in enumerate(
-                zip(self._steps, self._action_codec.to_env(actions), strict=True)
-            ):
+            for i, (step, action) in enumerate(zip(self._steps, self._action_codec.to_env(actions), strict=True)):
                 obs, reward, terminated[i], truncated[i], _ = step(action)
                 final[i] = obs if direct else encode(obs)
                 if len(reward) != width:
@@ -178,9 +174,7 @@ class EnvBlock:
                 try:
                     obs, _, terminated, truncated, _ = self._steps[i](action)
                 except Exception as error:
-                    raise self._failure(
-                        i, f"raised {_describe(error)} while replaying its episode"
-                    ) from error
+                    raise self._failure(i, f"raised {_describe(error)} while replaying its episode") from error
                 self.elapsed[i] += 1
                 if terminated or truncated:
                     raise self._failure(

@@ -72,15 +72,11 @@ FAMILIES: dict[str, tuple[EnvDefaults, ...]] = {
     ),
     # Own choice: below the least return that the reward allows, hence below a random policy.
     "mo-reacher": (_same(("target 1", "target 2", "target 3", "target 4"), ("",) * 4, -50.0),),
-    "breakable-bottles": (
-        EnvDefaults(("time", "bottles", "potential"), ("steps", "", ""), (-100.0, -1.0, -2.0)),
-    ),
+    "breakable-bottles": (EnvDefaults(("time", "bottles", "potential"), ("steps", "", ""), (-100.0, -1.0, -2.0)),),
     "fishwood": (EnvDefaults(("wood", "fish"), ("", ""), (-1.0, -1.0)),),
     "four-room": (_same(("blue squares", "green triangles", "red circles"), ("",) * 3, -1.0),),
     "mo-mountaincar": (_same(("time", "reverse", "forward"), ("steps",) * 3, -100.0),),
-    "mo-mountaincar-3d": (
-        EnvDefaults(("time", "move", "speed"), ("steps", "steps", ""), (-100.0, -100.0, -1.0)),
-    ),
+    "mo-mountaincar-3d": (EnvDefaults(("time", "move", "speed"), ("steps", "steps", ""), (-100.0, -100.0, -1.0)),),
     "mo-mountaincar-timemove": (_same(("time", "move"), ("steps", "steps"), -100.0),),
     "mo-mountaincar-timespeed": (EnvDefaults(("time", "speed"), ("steps", ""), (-100.0, -1.0)),),
     "mo-mountaincarcontinuous": (_same(("time", "fuel"), ("steps", ""), -110.0),),

@@ -70,10 +70,8 @@ class EnvDescription:
         try:
             self._observations.rows(row)[0] = self._observations.encode(obs)
         except (ValueError, TypeError, IndexError, KeyError) as error:
-            raise EnvError(
-                f"an observation of {self.id} must fit {self._observations.space}, got {obs!r}"
-            ) from error
-        return row[0]
+            raise EnvError(f"an observation of {self.id} must fit {self._observations.space}, got {obs!r}") from error
+        return np.asarray(row[0])
 
     def to_env_action(self, action: Any) -> Any:
         """Return one action row, (A,) or a choice counted from 0, as the environment takes it."""
@@ -164,9 +162,7 @@ def _facts(
     gamma = getattr(own, "gamma_eval", None) or (facts.gamma_eval if facts else DEFAULT_GAMMA)
     for what, value in (("reward_names", names), ("reward_units", units), ("ref_point", ref)):
         if value is not None and len(value) != m:
-            raise EnvError(
-                f"the environment's {what} {value!r} must have one entry for each of its {m} objectives"
-            )
+            raise EnvError(f"the environment's {what} {value!r} must have one entry for each of its {m} objectives")
     point = None if ref is None else np.array(ref, dtype=np.float64)
     return tuple(map(str, names)), tuple(map(str, units)), point, float(gamma)
 

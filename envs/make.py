@@ -172,9 +172,7 @@ def find_spec(env_id: str) -> EnvSpec:
             module, _, env_id = env_id.partition(":")
             importlib.import_module(module)
     except ImportError as error:
-        raise EnvError(
-            f"environment {module}:{env_id}: the module {module!r} cannot be imported ({error})"
-        ) from error
+        raise EnvError(f"environment {module}:{env_id}: the module {module!r} cannot be imported ({error})") from error
     spec = gym.registry.get(env_id)
     if spec is None:
         hint = did_you_mean(env_id, gym.registry)

@@ -203,9 +203,7 @@ class ProcessEngine:
             code = process.poll()
             if code is None:
                 continue
-            how = (
-                f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-            )
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
             hint = " (out of memory?)" if code == -signal.SIGKILL else ""
             yield f"worker {number} of {self._name!r} (copies {start} to {stop - 1}) {how}{hint}"
 

@@ -76,9 +76,7 @@ def suggest_ref_point(
         Point (m,), larger is better. Fix it once and report it: hypervolumes to different points do not
         compare.
     """
-    returns = random_returns(
-        env, episodes=episodes, gamma=gamma, seed=seed, max_episode_steps=max_episode_steps
-    )
+    returns = random_returns(env, episodes=episodes, gamma=gamma, seed=seed, max_episode_steps=max_episode_steps)
     worst = returns.min(axis=0)
     spread = returns.max(axis=0) - worst
     return np.asarray(worst - np.maximum(0.1 * spread, 1.0))
@@ -95,9 +93,7 @@ def main(ids: list[str]) -> None:
             ("best", returns.max(0)),
             ("ref", point),
         )
-        text = "  ".join(
-            f"{name} {np.round(value, 2).tolist()}" for name, value in columns if value is not None
-        )
+        text = "  ".join(f"{name} {np.round(value, 2).tolist()}" for name, value in columns if value is not None)
         sys.stdout.write(f"{env_id}: {text}\n")
 
 

@@ -15,9 +15,7 @@ __all__ = ["SeededMines", "repair"]
 class SeededMines(gym.Wrapper[Any, Any, Any, Any]):
     """Minecart whose ore draws come from the generator that `reset(seed=...)` seeds."""
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment and hand its generator to the mines."""
         result = self.env.reset(seed=seed, options=options)
         base: Any = self.env.unwrapped

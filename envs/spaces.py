@@ -53,9 +53,7 @@ class ObservationCodec:
             raise _bad_observations(space, env_name)
         low = flat.low.astype(np.float32).reshape(-1)
         high = flat.high.astype(np.float32).reshape(-1)
-        return cls(
-            space, spaces.Box(low, high, dtype=np.float32), isinstance(space, spaces.Box | spaces.MultiBinary)
-        )
+        return cls(space, spaces.Box(low, high, dtype=np.float32), isinstance(space, spaces.Box | spaces.MultiBinary))
 
     def rows(self, buffer: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return `buffer (n, D)` as the view whose items take observations: `rows[i] = encode(obs)`."""
@@ -119,9 +117,7 @@ class ActionCodec:
             raise ValueError(f"discrete actions must be integers, got dtype {given.dtype}")
         whole = given.reshape(num_envs).astype(np.int64)
         if whole.min() < 0 or whole.max() >= self.size:
-            raise ValueError(
-                f"discrete actions must lie in 0..{self.size - 1}, got {whole.min()}..{whole.max()}"
-            )
+            raise ValueError(f"discrete actions must lie in 0..{self.size - 1}, got {whole.min()}..{whole.max()}")
         return whole
 
     def to_env(self, actions: NDArray[Any]) -> Any:

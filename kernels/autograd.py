@@ -24,7 +24,7 @@ class _Hypervolume(torch.autograd.Function):
         return torch.from_numpy(volume)
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         (gradient,) = ctx.saved_tensors
         by_points = gradient * upstream[:, None, None]
@@ -37,5 +37,5 @@ def hypervolume(points: Tensor, ref: Tensor, backend: str, force: bool, num_thre
     n, d = points.shape[-2:]
     flat = points.reshape(shape.numel(), n, d)
     corner = ref.expand((*shape, d)).reshape(shape.numel(), d)
-    result: Tensor = _Hypervolume.apply(flat, corner, backend, force, num_threads)
+    result: Tensor = _Hypervolume.apply(flat, corner, backend, force, num_threads)  # type: ignore[no-untyped-call]
     return result.reshape(shape)

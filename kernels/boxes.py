@@ -79,7 +79,7 @@ def decompose(
     points = inside[reference_engine.non_dominated_one(inside, keep_duplicates=False)]
     points = np.ascontiguousarray(points[np.lexsort(points.T[::-1])])
     n, d = points.shape
-    if backend == "numba" or (backend == "auto" and False):
+    if backend == "numba" or (backend == "auto" and STORE.ready("decompose_boxes", _numpy_seconds(n, d))):
         lower, upper = STORE.get("decompose_boxes")(points, ref, dominated)
         return lower, upper
     return _decompose_numpy(points, ref, dominated)
@@ -106,12 +106,12 @@ def _local_upper_bounds(points: FloatArray, ref: FloatArray) -> tuple[FloatArray
     bounds = ref[None].copy()
     defining = np.full((1, d, d), -np.inf)
     defining[0, np.arange(d), np.arange(d)] = ref
-    off_diagonal = np.where(np.eye(d, dtype=bool), -np.inf, 0.0)
+    own = np.eye(d, dtype=np.bool_)
     for point in points:
         hit = (point < bounds).all(axis=1)
         above, their = bounds[hit], defining[hit]
         # A child along j stays only if the point is no lower than the other defining points in coordinate j.
-        floor = (their + off_diagonal[None]).max(axis=1)
+        floor = np.where(own, -np.inf, their).max(axis=1)
         parent, axis = np.nonzero(point >= floor)
         children, child_points = above[parent].copy(), their[parent].copy()
         rows = np.arange(len(parent))

@@ -61,7 +61,7 @@ def condition(values: FloatArray, refs: FloatArray) -> Conditioned:
     inside = (values < corner).all(axis=2, keepdims=True)
     with np.errstate(over="ignore", invalid="ignore"):
         widths = np.where(inside, corner - values, 0.0)
-    infinite = np.isinf(widths).any(axis=(1, 2))
+    infinite = np.asarray(np.isinf(widths).any(axis=(1, 2)))
     widths[infinite] = 0.0
     span = widths.max(axis=1, initial=0.0)
     exponents = np.frexp(span)[1].astype(np.int64)

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from moopt.kernels import reference_engine, table
+from moopt.kernels import numba_engine, reference_engine, table
 from moopt.kernels.conditioning import condition, needs_conditioning
 from moopt.kernels.errors import HypervolumeBudgetError
 from moopt.kernels.inputs import (
     BACKENDS,
-    Batch,
     FloatArray,
     Maximize,
     NanPolicy,
@@ -21,6 +20,9 @@ from moopt.kernels.inputs import (
     read_ref,
 )
 from moopt.kernels.jit import STORE
+
+QUICK_SIZE = 64
+_QUICK = {2: "front2", 3: "front3"}
 
 
 def hypervolume(
@@ -75,7 +77,33 @@ def hypervolume(
 
 def _quick(Y: np.ndarray[Any, Any], ref: Any, maximize: Maximize) -> float:
     """Serve one plain float64 front from a loaded kernel; NaN when the full path must look at it."""
-    return math.nan
+    n, d = Y.shape
+    if Y.dtype != np.float64 or not Y.flags.carray or (maximize is not True and maximize is not False):
+        return math.nan
+    if type(ref) is not np.ndarray or ref.dtype != np.float64 or ref.shape != (d,) or not ref.flags.carray:
+        return math.nan
+    kernel = STORE.loaded.get(_QUICK.get(d, "volume_slices"))
+    if kernel is None or n == 0:
+        return math.nan
+    if n <= QUICK_SIZE and d in _QUICK:
+        return float(kernel(Y, ref, maximize))
+    return _quick_long(Y, ref, maximize)
+
+
+def _quick_long(Y: FloatArray, ref: FloatArray, maximize: Maximize) -> float:
+    """Serve one larger front, or one of more than three objectives, without the batch machinery."""
+    n, d = Y.shape
+    energy = float(np.vdot(Y, Y)) + float(np.vdot(ref, ref))
+    if d < 2 or not table.QUICK_LOW < energy < table.QUICK_HIGH:
+        return math.nan
+    if d > 5 and min(table.moocore_seconds(d, n), table.numba_seconds(d, n)) > table.BUDGET_SECONDS:
+        return math.nan
+    if d > 3 and not table.numba_wins(d, n):
+        return reference_engine.moocore_hypervolume(Y, ref, bool(maximize))
+    if numba_engine.kernel_name(d) not in STORE.loaded:
+        return math.nan
+    values, corner = (np.negative(Y), np.negative(ref)) if maximize else (Y, ref)
+    return float(numba_engine.hypervolume(values[None], corner[None])[0])
 
 
 def _stays_torch(Y: Any, ref: Any, backend: str) -> bool:
@@ -105,7 +133,7 @@ def volumes(
     values: FloatArray, refs: FloatArray, energy: float, backend: str, force: bool = True, num_threads: int = 1
 ) -> FloatArray:
     """Return hypervolumes (B,) of minimised fronts (B, n, d)."""
-    B, n, d = values.shape
+    B, n, _ = values.shape
     if B == 0 or n == 0:
         return np.zeros(B)
     if needs_conditioning(energy, refs):
@@ -125,14 +153,19 @@ def _volumes_on(values: FloatArray, refs: FloatArray, backend: str, force: bool,
 
         return np.asarray(torch_engine.hypervolume(torch.from_numpy(values), torch.from_numpy(refs)).numpy())
     if _use_numba(d, n, B, backend):
-        from moopt.kernels import numba_engine
-
         return numba_engine.hypervolume(values, refs, num_threads)
     return reference_engine.hypervolume(values, refs)
 
 
 def _use_numba(d: int, n: int, B: int, backend: str) -> bool:
-    return False
+    if backend == "numba":
+        return True
+    if backend != "auto" or d == 1 or not table.numba_wins(d, n):
+        return False
+    saving = B * (table.moocore_seconds(d, n) - table.numba_seconds(d, n))
+    if B == 1 and d <= 3 and n <= QUICK_SIZE:
+        STORE.ready(_QUICK[d], saving)
+    return STORE.ready(numba_engine.kernel_name(d), saving)
 
 
 def check_budget(d: int, n: int, count: int) -> None:
@@ -212,8 +245,9 @@ def volumes_and_grads(
 def _volumes_and_grads_on(
     values: FloatArray, refs: FloatArray, backend: str, num_threads: int
 ) -> tuple[FloatArray, FloatArray]:
+    d = values.shape[2]
+    # Without compiled kernels a gradient takes n d hypervolumes one dimension below.
+    saving = values[..., 0].size * d * table.moocore_seconds(max(2, d - 1), values.shape[1])
+    if backend == "numba" or (backend == "auto" and d > 1 and STORE.ready(numba_engine.kernel_name(d), saving)):
+        return numba_engine.hypervolume_and_grad(values, refs, num_threads)
     return reference_engine.hypervolume_and_grad(values, refs)
-
-
-__all__ = ["Batch", "check_budget", "hypervolume", "hypervolume_and_grad", "volumes", "volumes_and_grads"]
-_ = STORE

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from moopt.kernels import reference_engine, table
+from moopt.kernels import numba_engine, reference_engine, table
 from moopt.kernels.conditioning import condition, needs_conditioning
 from moopt.kernels.inputs import (
     BACKENDS,
@@ -20,6 +20,7 @@ from moopt.kernels.inputs import (
     read_points,
     read_ref,
 )
+from moopt.kernels.jit import STORE
 
 
 def hv_contributions(
@@ -72,7 +73,36 @@ def _contributions_of(values: FloatArray, refs: FloatArray, ignore_dominated: bo
     result = np.zeros(values.shape[:2])
     last = len(refs) - 1
     for b, front in enumerate(values):
-        result[b] = reference_engine.contributions(front, refs[min(b, last)], ignore_dominated)
+        result[b] = contributions_one(front, refs[min(b, last)], ignore_dominated, backend)
+    return result
+
+
+def contributions_one(front: FloatArray, ref: FloatArray, ignore_dominated: bool, backend: str) -> FloatArray:
+    """Return exclusive contributions (n,) of the rows of one minimised front."""
+    n, d = front.shape
+    rows = np.flatnonzero((front < ref).all(axis=1))
+    if not ignore_dominated or d == 1 or len(rows) == 0:
+        return reference_engine.contributions(front, ref, ignore_dominated)
+    result = np.zeros(n)
+    rows = rows[reference_engine.non_dominated_one(front[rows], keep_duplicates=True)]
+    if d == 2:
+        result[rows] = _contributions2(front[rows], ref)
+        return result
+    saving = table.contributions_saving(d, len(rows))
+    if backend == "numba" or (backend == "auto" and saving > 0.0 and STORE.ready("gain_slices", saving)):
+        result[rows] = numba_engine.contributions(np.ascontiguousarray(front[rows]), ref)
+        return result
+    return reference_engine.contributions(front, ref, ignore_dominated)
+
+
+def _contributions2(points: FloatArray, ref: FloatArray) -> FloatArray:
+    """Return the rectangles between neighbours on the staircase of an antichain with duplicates."""
+    order = np.argsort(points[:, 0], kind="stable")
+    x, y = points[order, 0], points[order, 1]
+    right = np.append(x[1:], ref[0]) - x
+    above = np.append(ref[1], y[:-1]) - y
+    result = np.empty(len(points))
+    result[order] = right * above
     return result
 
 
@@ -130,9 +160,10 @@ def hv_improvement(
     gains = np.empty(batch.values.shape[:2])
     for b, rows in enumerate(batch.values):
         corner = refs[min(b, len(refs) - 1)]
-        gains[b] = improvement_one(rows, values[min(b, len(values) - 1)], corner, batch.energy + fronts.energy, backend,
-                                   num_threads)
-    return batch.restore(gains, (gains.shape[1],))
+        gains[b] = improvement_one(
+            rows, values[min(b, len(values) - 1)], corner, batch.energy + fronts.energy, backend, num_threads
+        )
+    return batch.restore(gains, gains.shape[1:])
 
 
 def _broadcast_fronts(batch_shape: tuple[int, ...], front_shape: tuple[int, ...]) -> IntArray:
@@ -154,7 +185,7 @@ def improvement_one(
             return _infinite_gains(candidates, front, ref)
         N = len(candidates)
         scaled = _improvement_on(both.values[0, :N], both.values[0, N:], both.refs[0], backend, num_threads)
-        return both.row_volume(scaled[None])[0]
+        return np.asarray(both.row_volume(scaled[None])[0])
     return _improvement_on(candidates, front, ref, backend, num_threads)
 
 
@@ -184,6 +215,13 @@ def _improvement_on(
         lower, upper = decompose(front, ref, dominated=False)
         tensors = (torch.from_numpy(np.ascontiguousarray(part)) for part in (candidates, lower, upper))
         return np.asarray(torch_engine.improvement_from_boxes(*tensors).numpy())
+    N, d = candidates.shape
+    front = front[(front < ref).all(axis=1)]
+    front = front[reference_engine.non_dominated_one(front, keep_duplicates=False)]
+    saving = N * table.moocore_seconds(d, max(len(front), 1)) if d > 1 else 0.0
+    name = "gain2" if d == 2 else "gain_slices"
+    if backend == "numba" or (backend == "auto" and d > 1 and STORE.ready(name, saving)):
+        return numba_engine.improvement(np.ascontiguousarray(candidates), front, ref, num_threads)
     return reference_engine.improvement(candidates, front, ref)
 
 
@@ -419,6 +457,3 @@ def _approx_on_tensors(
         total = total + (extent.amax(-1) if extent.shape[-1] else extent.sum(-1)).pow(d).sum(-1)
     result = total * (_orthant_ball(d) / n_samples)
     return result.to(Y.dtype) if Y.dtype.is_floating_point else result
-
-
-_ = table

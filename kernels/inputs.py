@@ -93,7 +93,7 @@ class Batch:
     @property
     def dim(self) -> int:
         """Number of objectives."""
-        return self.values.shape[2]
+        return int(self.values.shape[2])
 
     def restore(self, result: NDArray[Any], trailing: tuple[int, ...] = ()) -> Any:
         """Reshape a kernel's result (B, ...) to the caller's batch shape and array type."""
@@ -140,7 +140,7 @@ def read_points(
     shape = array.shape[:-2]
     count = int(np.prod(shape, dtype=np.int64))
     values = np.ascontiguousarray((array * signs).reshape(count, n, d), dtype=np.float64)
-    present = None if mask is None else _read_mask(mask, shape + (n,)).reshape(count, n)
+    present = None if mask is None else _read_mask(mask, (*shape, n)).reshape(count, n)
     present, energy = _apply_nan_policy(values, present, nan_policy, name)
     return Batch(values, shape, signs, present, Y if is_tensor(Y) else None, energy)
 
@@ -199,7 +199,8 @@ def _warn_if_unresolved(array: NDArray[Any], name: str) -> None:
 def sum_of_squares(values: FloatArray) -> float:
     """Return the sum of squares of a C-contiguous array: NaN exactly when it holds NaN, and one cheap pass."""
     flat = values.ravel()
-    return float(flat.dot(flat))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(flat.dot(flat))
 
 
 def _apply_nan_policy(
@@ -217,7 +218,7 @@ def _apply_nan_policy(
                 f"{name} has NaN in {int(bad.sum())} row(s), the first at (front, row) = {where}; "
                 "drop them or pass nan_policy='omit'"
             )
-        present = ~bad if present is None else present & ~bad
+        present = np.asarray(~bad if present is None else present & ~bad)
         values[bad] = 0.0
         energy = sum_of_squares(values)
     if present is not None:

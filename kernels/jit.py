@@ -2,9 +2,9 @@
 
 Loading costs time: importing numba, then reading the kernel from numba's disk cache, or compiling it. Every call that a
 compiled kernel would have served faster books the time it lost; when a kernel's account exceeds its price, or one
-call alone does, the kernel is loaded. This is the ski-rental rule: total time is at most about twice that of knowing the future.
-``warmup`` loads ahead of time. The disk cache is numba's: next to this file, or in the user's cache folder when
-that is read-only, or ``NUMBA_CACHE_DIR``.
+call alone does, the kernel is loaded. This is the ski-rental rule: total time is at most about twice that of knowing
+the future. ``warmup`` loads ahead of time. The disk cache is numba's: next to this file, or in the user's cache folder
+when that is read-only, or ``NUMBA_CACHE_DIR``.
 """
 
 import importlib
@@ -34,8 +34,25 @@ class Kernel:
 _FRONTS = "float64[:,:,::1]"
 _ROWS = "float64[:,::1]"
 _ROW = "float64[::1]"
+_ORDERS = "int64[:,:,::1]"
 
-KERNELS: dict[str, Kernel] = {}
+KERNELS: dict[str, Kernel] = {
+    "front2": Kernel("sweeps", f"float64({_ROWS}, {_ROW}, boolean)", 1.0),
+    "front3": Kernel("sweeps", f"float64({_ROWS}, {_ROW}, boolean)", 2.0),
+    "volume2": Kernel("sweeps", f"void({_FRONTS}, {_ROWS}, {_ORDERS}, {_ROW}, {_FRONTS}, boolean, int64, int64)", 1.5),
+    "volume3": Kernel("sweeps", f"void({_FRONTS}, {_ROWS}, {_ORDERS}, {_ROW}, {_FRONTS}, boolean, int64, int64)", 4.0),
+    "gain2": Kernel("sweeps", f"void({_ROWS}, {_ROWS}, {_ROW}, {_ROW}, int64, int64)", 1.0),
+    "volume_slices": Kernel("slices", f"void({_FRONTS}, {_ROWS}, {_ROW}, {_FRONTS}, boolean, int64, int64)", 9.0),
+    "gain_slices": Kernel("slices", f"void({_ROWS}, {_ROWS}, {_ROW}, boolean, {_ROW}, int64, int64)", 9.0),
+    "decompose_boxes": Kernel("boxes", f"Tuple(({_ROWS}, {_ROWS}))({_ROWS}, {_ROW}, boolean)", 4.0),
+    "filter2": Kernel("dominance", f"void({_ROWS}, int64[::1], boolean, boolean[::1])", 1.0),
+    "dominance_small": Kernel("dominance", f"boolean({_ROWS}, boolean, boolean, boolean, int64[::1])", 1.5),
+    "rank_batch": Kernel(
+        "dominance",
+        f"void({_FRONTS}, int64[:,::1], boolean[:,::1], int64, boolean, int64[:,::1], int64, int64)",
+        1.5,
+    ),
+}
 
 
 @dataclass(slots=True)
@@ -95,6 +112,7 @@ class KernelStore:
                 module = importlib.import_module(f"moopt.kernels.compiled.{KERNELS[name].module}")
                 function = getattr(module, name)
                 function.compile(KERNELS[name].signature)
+                function.disable_compile()
                 self.loaded[name] = function
             return self.loaded[name]
 
@@ -112,7 +130,9 @@ def on_disk(name: str) -> bool:
     try:
         compiled_from = source.stat().st_mtime
         return any(
-            index.stat().st_mtime >= compiled_from for folder in _cache_folders(source) for index in folder.glob(pattern)
+            index.stat().st_mtime >= compiled_from
+            for folder in _cache_folders(source)
+            for index in folder.glob(pattern)
         )
     except OSError:
         return False

@@ -24,6 +24,13 @@ def hypervolume_one(points: FloatArray, ref: FloatArray) -> float:
     return float(moocore.hypervolume(points, ref=ref))
 
 
+def moocore_hypervolume(points: FloatArray, ref: FloatArray, maximize: bool) -> float:
+    """Return moocore's hypervolume of points (n, d) in the caller's orientation, d <= MOOCORE_MAX_DIM."""
+    import moocore
+
+    return float(moocore.hypervolume(points, ref=ref, maximise=maximize))
+
+
 def _hypervolume_by_slices(points: FloatArray, ref: FloatArray) -> float:
     """Slice along the last objective: the sum over points of height times exclusive volume one dimension below."""
     points = points[(points < ref).all(axis=1)]
@@ -79,10 +86,10 @@ def improvement(candidates: FloatArray, front: FloatArray, ref: FloatArray) -> F
     gains = np.prod(widths, axis=1)
     front = front[(front < ref).all(axis=1)]
     if len(front) == 0:
-        return gains
+        return np.asarray(gains)
     for i in np.flatnonzero(gains > 0.0):
         gains[i] -= hypervolume_one(np.maximum(front, candidates[i]), ref)
-    return np.maximum(gains, 0.0)
+    return np.asarray(np.maximum(gains, 0.0))
 
 
 def contributions(front: FloatArray, ref: FloatArray, ignore_dominated: bool) -> FloatArray:
@@ -111,7 +118,7 @@ def non_dominated_one(points: FloatArray, keep_duplicates: bool) -> BoolArray:
         return np.zeros(0, dtype=np.bool_)
     if d == 1:
         best = points[:, 0] == points.min()
-        return best if keep_duplicates else np.arange(n) == int(np.argmax(best))
+        return np.asarray(best if keep_duplicates else np.arange(n) == int(np.argmax(best)))
     if d > MOOCORE_MAX_DIM:
         return _non_dominated_pairwise(points, keep_duplicates)
     import moocore

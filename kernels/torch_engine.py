@@ -22,7 +22,7 @@ def hypervolume(points: Tensor, ref: Tensor) -> Tensor:
             f"the torch backend computes exact hypervolume for at most {MAX_DIM} objectives, got {d}; "
             "use hv_approx, or move the points to the CPU and use backend='numba' or 'moocore'"
         )
-    corner = ref.expand(points.shape[:-2] + (d,))
+    corner = ref.expand((*points.shape[:-2], d))
     if points.shape[-2] == 0:
         return points.sum(dim=(-2, -1)) + points.new_zeros(points.shape[:-2])
     inside = (points < corner.unsqueeze(-2)).all(-1, keepdim=True)

@@ -64,9 +64,7 @@ class MixtureTarget(Target):
             self._whiten = 1 / self._factor
             self.mode_variances = covariances.clone()
         scales = self._factor.diagonal(dim1=-2, dim2=-1) if self._full else self._factor
-        self._constant = (
-            self.mode_weights.log() - scales.log().sum(-1) - 0.5 * self.dim * math.log(2 * math.pi)
-        )
+        self._constant = self.mode_weights.log() - scales.log().sum(-1) - 0.5 * self.dim * math.log(2 * math.pi)
         self.log_z = float(log_scale)
 
     def _component_log_prob(self, x: Tensor) -> Tensor:

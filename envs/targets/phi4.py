@@ -78,8 +78,7 @@ class Phi4(Target):
 
         options = {"maxiter": 5000, "gtol": 1e-9, "ftol": 1e-15}
         found = [
-            minimize(energy, np.full(self.dim, s), jac=True, method="L-BFGS-B", options=options).x
-            for s in (-1.0, 1.0)
+            minimize(energy, np.full(self.dim, s), jac=True, method="L-BFGS-B", options=options).x for s in (-1.0, 1.0)
         ]
         return torch.from_numpy(np.stack(found))
 

@@ -33,9 +33,7 @@ class Rings(Target):
     def log_prob(self, x: Tensor) -> Tensor:
         """Return the log-density (n,) of points (n, 2)."""
         r: Tensor = torch.linalg.vector_norm(x, dim=-1).clamp_min(1e-12)
-        parts = (
-            self.mode_weights.to(x).log() - 0.5 * ((r[:, None] - self._radii.to(x)) / self._width).square()
-        )
+        parts = self.mode_weights.to(x).log() - 0.5 * ((r[:, None] - self._radii.to(x)) / self._width).square()
         radial = torch.logsumexp(parts, -1) - math.log(self._width) - 0.5 * math.log(2 * math.pi)
         return radial - r.log() - math.log(2 * math.pi)
 

@@ -40,13 +40,9 @@ _TARGETS = (
         "log Z, masses, samples",
         "modes of opposite shape",
     ),
-    TargetInfo(
-        "many-modes", "mixtures:ManyModes", "log Z, masses, samples", "4 to 64 Gaussian modes, masses 1 : 3"
-    ),
+    TargetInfo("many-modes", "mixtures:ManyModes", "log Z, masses, samples", "4 to 64 Gaussian modes, masses 1 : 3"),
     TargetInfo("rings", "planar:Rings", "log Z, masses, samples", "three rings in the plane"),
-    TargetInfo(
-        "checkerboard", "planar:Checkerboard", "log Z, masses, samples", "eight squares, no gradient anywhere"
-    ),
+    TargetInfo("checkerboard", "planar:Checkerboard", "log Z, masses, samples", "eight squares, no gradient anywhere"),
     TargetInfo("phi4", "phi4:Phi4", "log Z, masses", "lattice field with two wells and field b"),
     TargetInfo("two-bananas", "warped:TwoBananas", "log Z, masses, samples", "two modes no Gaussian fits"),
     TargetInfo("log-gamma", "warped:LogGammaModes", "log Z, masses, samples", "skewed modes, log Z not 0"),

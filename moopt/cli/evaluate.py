@@ -31,9 +31,7 @@ def run(argv: Sequence[str]) -> int:
     """Run ``moopt evaluate`` and return the exit code."""
     parser = Parser(PROG, _DESCRIPTION, _EPILOG)
     parser.add_argument("run", metavar="RUN", help="run folder")
-    parser.add_argument(
-        "--episodes", type=number(int, 1), default=20, help="episodes per policy (default: 20)"
-    )
+    parser.add_argument("--episodes", type=number(int, 1), default=20, help="episodes per policy (default: 20)")
     parser.add_argument(
         "--gamma-eval",
         type=number(float, 0, 1),
@@ -46,13 +44,9 @@ def run(argv: Sequence[str]) -> int:
         default=None,
         help="seed of the episodes (default: from the run's seed)",
     )
-    parser.add_argument(
-        "--stochastic", action="store_true", help="sample actions rather than take the likeliest"
-    )
+    parser.add_argument("--stochastic", action="store_true", help="sample actions rather than take the likeliest")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
-    parser.add_argument(
-        "--out", metavar="FILE", default=None, help="also write the front to this .csv or .json"
-    )
+    parser.add_argument("--out", metavar="FILE", default=None, help="also write the front to this .csv or .json")
     args = parser.parse(argv)
     with usage_errors():
         folder = RunDir.open(args.run)

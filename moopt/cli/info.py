@@ -17,9 +17,9 @@ EXTRAS = {
 
 def run(argv: Sequence[str]) -> int:
     """Run ``moopt info`` and return the exit code."""
-    Parser(
-        PROG, "Show versions, device, threads, kernel backend and optional extras.", f"example:\n  {PROG}"
-    ).parse(argv)
+    Parser(PROG, "Show versions, device, threads, kernel backend and optional extras.", f"example:\n  {PROG}").parse(
+        argv
+    )
     import torch  # also lets versions() see the thread count that torch chose
 
     cuda = torch.cuda.is_available()

@@ -54,9 +54,7 @@ def refuse_unknown(token: str, flags: Sequence[str], prog: str) -> NoReturn:
     raise UsageError(f"unknown option {name}{near if near.startswith('; did') else f' (see {prog} --help)'}")
 
 
-def number(
-    kind: type[int] | type[float], low: float, high: float | None = None
-) -> Callable[[str], int | float]:
+def number(kind: type[int] | type[float], low: float, high: float | None = None) -> Callable[[str], int | float]:
     """Return an argparse type: a number from ``low`` to ``high``; whole numbers may be written ``1e6``."""
     bounds = f">= {low}" if high is None else f"from {low} to {high}"
     wanted = f"{'an integer' if kind is int else 'a number'} {bounds}"

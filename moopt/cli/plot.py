@@ -18,13 +18,9 @@ SUFFIXES = (".png", ".pdf", ".svg")
 
 def run(argv: Sequence[str]) -> int:
     """Run ``moopt plot`` and return the exit code."""
-    parser = Parser(
-        PROG, "Draw the fronts and the learning curves of one or more runs in one figure.", _EPILOG
-    )
+    parser = Parser(PROG, "Draw the fronts and the learning curves of one or more runs in one figure.", _EPILOG)
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run folder, or a folder of them")
-    parser.add_argument(
-        "--out", metavar="FILE", required=True, help=f"figure to write ({', '.join(SUFFIXES)})"
-    )
+    parser.add_argument("--out", metavar="FILE", required=True, help=f"figure to write ({', '.join(SUFFIXES)})")
     args = parser.parse(argv)
     out = Path(args.out)
     with usage_errors():

@@ -50,11 +50,7 @@ class Outcome:
 def run_tasks(tasks: list[RunTask]) -> int:
     """Train the runs and return the exit code; failures of several runs are told at the end."""
     several = len(tasks) > 1
-    outcomes = [
-        Outcome(t.path, "skipped", "is finished; a larger --total-steps continues it")
-        for t in tasks
-        if t.done
-    ]
+    outcomes = [Outcome(t.path, "skipped", "is finished; a larger --total-steps continues it") for t in tasks if t.done]
     todo = [replace(t, label=Path(t.path).name if several else "") for t in tasks if not t.done]
     quiet = all(t.quiet for t in tasks)
     for outcome in outcomes:
@@ -86,9 +82,7 @@ def _train_several(tasks: list[RunTask], quiet: bool) -> list[Outcome]:
                     outcomes.append(outcome)
                     if outcome.status != "failed":
                         _say(f"{outcome.path}: {outcome.message}", quiet)
-            except (
-                TaskError
-            ) as error:  # only if a worker died: the others, killed with it, continue where they were
+            except TaskError as error:  # only if a worker died: the others, killed with it, continue where they were
                 lost = tasks[len(outcomes)]
                 reason = str(error.__cause__ or error).splitlines()[0]
                 RunDir.open(lost.path).set_status("failed", reason=reason)

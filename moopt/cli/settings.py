@@ -33,9 +33,7 @@ class TrainOptions:
     are skipped, others continue."""
     jobs: int = 1
     """How many of the --seeds run side by side, one thread each."""
-    out: Annotated[
-        str | None, arg(metavar="DIR", help_behavior_hint="(default: runs/METHOD/ENV/TIME-sSEED)")
-    ] = None
+    out: Annotated[str | None, arg(metavar="DIR", help_behavior_hint="(default: runs/METHOD/ENV/TIME-sSEED)")] = None
     """Run folder, absent or empty."""
     config: Annotated[str | None, arg(metavar="FILE", help_behavior_hint="")] = None
     """YAML or JSON file with options and settings, such as a run's config.json; flags win over it."""
@@ -75,9 +73,7 @@ def parse_train(args: Sequence[str]) -> tuple[str, TrainOptions, Any] | None:
             raise UsageError(f"the settings file is for the method {named!r}, the command names {algo!r}")
     config_class = find_algo(algo).load_config()
     options, settings = _split(content, config_class)
-    parsed = _tyro(
-        algo, args, config_from_mapping(TrainOptions, options), config_from_mapping(config_class, settings)
-    )
+    parsed = _tyro(algo, args, config_from_mapping(TrainOptions, options), config_from_mapping(config_class, settings))
     if parsed is None:
         return None
     if parsed[0].seeds and any(a == "--seed" or a.startswith("--seed=") for a in args):
@@ -120,9 +116,7 @@ def _split(content: dict[str, Any], config_class: type[Any]) -> tuple[dict[str, 
     return options, settings
 
 
-def _tyro(
-    algo: str, args: list[str], options: TrainOptions, settings: Any
-) -> tuple[TrainOptions, Any] | None:
+def _tyro(algo: str, args: list[str], options: TrainOptions, settings: Any) -> tuple[TrainOptions, Any] | None:
     prog = f"moopt train {algo}"
     both = dataclasses.make_dataclass(
         "Arguments", [("run", TrainOptions), ("settings", type(settings))], frozen=True, kw_only=True
@@ -185,9 +179,7 @@ def _condense(box: str) -> str:
         words += inner.split()
     text = " ".join(words).rstrip(".") or "the arguments cannot be read"
     text = re.sub(r"^Error parsing (\S+): ", r"\1: ", text)
-    text = re.sub(
-        r"no type matching (.+) could be instantiated from \[(.*?)\]\. .*", r"must be \1, got \2", text
-    )
+    text = re.sub(r"no type matching (.+) could be instantiated from \[(.*?)\]\. .*", r"must be \1, got \2", text)
     text = re.sub(r"Could not find valid parse for arguments: \[(.*?)\]", r"cannot take \1", text)
     return text.replace("{None}|", "").replace("{[", "[").replace("]}", "]")
 

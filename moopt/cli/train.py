@@ -118,9 +118,7 @@ def _check_options(options: TrainOptions) -> None:
 def _check_out(out: Path, several: bool) -> None:
     """Refuse a folder that is taken or cannot be written, without making it."""
     if (out / "config.json").exists():
-        raise UsageError(
-            f"{out} already holds a run; continue it with --resume {out}, or choose another --out"
-        )
+        raise UsageError(f"{out} already holds a run; continue it with --resume {out}, or choose another --out")
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out {out} is a file, not a folder")
     if not several and out.is_dir() and any(out.iterdir()):
@@ -144,18 +142,14 @@ def _check_same(run: RunDir, content: Mapping[str, Any]) -> None:
     for name, value in content["config"].items():
         before = run.config["config"].get(name)
         if before != value:
-            raise UsageError(
-                f"{run.path} was started with {name} {before}, not {value}; choose another --out"
-            )
+            raise UsageError(f"{run.path} was started with {name} {before}, not {value}; choose another --out")
     _check_not_lowered(run, content["total_steps"])
 
 
 def _check_not_lowered(run: RunDir, total_steps: int) -> None:
     before = run.config.get("total_steps") or 0
     if total_steps < before:
-        raise UsageError(
-            f"--total-steps of {run.path} can be raised, not lowered: it is {before}, got {total_steps}"
-        )
+        raise UsageError(f"--total-steps of {run.path} can be raised, not lowered: it is {before}, got {total_steps}")
 
 
 # ------------------------------------------------------------------------------------------- resumed runs

@@ -99,9 +99,7 @@ class Archive:
 
     def __repr__(self) -> str:
         limit = "unbounded" if self.capacity is None else f"capacity {self.capacity}"
-        return (
-            f"Archive({len(self)} points, {self.n_obj} objectives, {limit}, truncation={self.truncation!r})"
-        )
+        return f"Archive({len(self)} points, {self.n_obj} objectives, {limit}, truncation={self.truncation!r})"
 
     def add(self, points: ArrayLike, payloads: Sequence[Any] | None = None) -> NDArray[np.bool_]:
         """Offer points and keep those that deserve it.
@@ -206,7 +204,5 @@ class Archive:
                 f"this archive has {self.n_obj} objectives"
             )
         if self.capacity is not None and len(points) > self.capacity:
-            raise MooptError(
-                f"archive state has {len(points)} points, more than the capacity {self.capacity}"
-            )
+            raise MooptError(f"archive state has {len(points)} points, more than the capacity {self.capacity}")
         self._points, self._payloads, self._seen = points, payloads, int(state["seen"])

@@ -256,12 +256,8 @@ class Front:
         if len(self) == 0:
             raise MooptError("cannot select from an empty front")
         weights = np.asarray(as_vector(preference, self.n_obj, name="preference"))
-        if weights.ndim != 1 or not (
-            np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0
-        ):
-            raise MooptError(
-                f"preference must be {self.n_obj} non-negative numbers, not all zero, got {preference!r}"
-            )
+        if weights.ndim != 1 or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+            raise MooptError(f"preference must be {self.n_obj} non-negative numbers, not all zero, got {preference!r}")
         points = self.points
         if normalize:
             low, span = points.min(axis=0), np.ptp(points, axis=0)
@@ -292,9 +288,7 @@ class Front:
         """
         for field in ("names", "units", "directions"):
             if getattr(self, field) != getattr(other, field):
-                raise MooptError(
-                    f"cannot merge: {field} are {getattr(self, field)} and {getattr(other, field)}"
-                )
+                raise MooptError(f"cannot merge: {field} are {getattr(self, field)} and {getattr(other, field)}")
         ref = other.ref_point if self.ref_point is None else self.ref_point
         if other.ref_point is not None and not np.array_equal(ref, other.ref_point):  # type: ignore[arg-type]
             raise MooptError(

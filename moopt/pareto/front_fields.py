@@ -26,9 +26,7 @@ def read_names(names: Sequence[str] | None, m: int) -> tuple[str, ...]:
     texts = _texts(names, m, "names")
     for name in texts:
         if not name or name == "id" or name != name.strip() or any(not c.isprintable() for c in name):
-            raise MooptError(
-                f"names must be printable, without outer spaces, not empty and not 'id', got {name!r}"
-            )
+            raise MooptError(f"names must be printable, without outer spaces, not empty and not 'id', got {name!r}")
     if len(set(texts)) != m:
         raise MooptError(f"names must differ, got {list(texts)!r}")
     return texts

@@ -151,9 +151,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise MooptError(f'{path} is not a front: it lacks "format": "{FORMAT}"')
         if document.get("version") != VERSION:
-            raise MooptError(
-                f"{path} has front version {document.get('version')!r}; this moopt reads {VERSION}"
-            )
+            raise MooptError(f"{path} has front version {document.get('version')!r}; this moopt reads {VERSION}")
         fields = {key: document[key] for key in ("names", "units", "directions")}
         for key, value in fields.items():
             if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
@@ -172,9 +170,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
         raise
     except (ValueError, TypeError, OverflowError) as error:
         raise MooptError(f"{path} is not a front: {str(error)[:200]}") from None
-    if not isinstance(fields["meta"], dict) or not isinstance(
-        fields["solutions"], list | tuple | range | np.ndarray
-    ):
+    if not isinstance(fields["meta"], dict) or not isinstance(fields["solutions"], list | tuple | range | np.ndarray):
         raise MooptError(f"{path}: meta must be an object and solutions a list")
     return fields
 

@@ -65,9 +65,7 @@ def as_html(front: "Front") -> str:
     """Return the table for a notebook; all text is escaped."""
     rows, cut = _rows(front)
     head = "".join(f"<th>{escape(heading(front, k))}</th>" for k in range(front.n_obj))
-    body = [
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(front, row)) + "</tr>" for row in rows
-    ]
+    body = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(front, row)) + "</tr>" for row in rows]
     if cut:
         body.insert(_HEAD, "<tr>" + "<td>&hellip;</td>" * (front.n_obj + 1) + "</tr>")
     return (

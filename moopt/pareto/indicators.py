@@ -109,9 +109,7 @@ def igd(points: Points, /, ref: Points, *, maximize: Maximize = True, p: float =
 def igd_plus(points: "Tensor", /, ref: Points, *, maximize: Maximize = True, p: float = 1.0) -> "Tensor": ...
 @overload
 def igd_plus(points: ArrayLike, /, ref: ArrayLike, *, maximize: Maximize = True, p: float = 1.0) -> float: ...
-def igd_plus(
-    points: Points, /, ref: Points, *, maximize: Maximize = True, p: float = 1.0
-) -> "float | Tensor":
+def igd_plus(points: Points, /, ref: Points, *, maximize: Maximize = True, p: float = 1.0) -> "float | Tensor":
     """Return IGD+: as :func:`igd`, but a point is only charged for the objectives in which it is worse.
 
     Weakly Pareto compliant: 0 exactly if every reference point is weakly dominated.
@@ -193,9 +191,7 @@ def epsilon_multiplicative(points: Points, /, ref: Points, *, maximize: Maximize
     ours, theirs = _pair(points, ref, True)
     for name, values in (("points", ours), ("ref", theirs)):
         if not bool((values > 0).all()):
-            raise MooptError(
-                f"epsilon_multiplicative needs strictly positive {name}; use epsilon_additive instead"
-            )
+            raise MooptError(f"epsilon_multiplicative needs strictly positive {name}; use epsilon_additive instead")
     if ours.shape[-2] == 0:
         return _nothing(ours)
 
@@ -309,8 +305,7 @@ def _nearest(ours: Any, theirs: Any, length: Any) -> Any:
         return xp.amin(length(theirs[..., :, None, :], ours[..., None, :, :]), axis=-1)
     rows = max(1, _CHUNK_ELEMENTS // ours.size)
     parts = [
-        np.amin(length(theirs[i : i + rows, None, :], ours[None, :, :]), axis=-1)
-        for i in range(0, len(theirs), rows)
+        np.amin(length(theirs[i : i + rows, None, :], ours[None, :, :]), axis=-1) for i in range(0, len(theirs), rows)
     ]
     return np.concatenate(parts)
 

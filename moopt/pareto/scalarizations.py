@@ -266,9 +266,7 @@ def scalarize(
 def _read(values: Points, weights: Points, maximize: Maximize) -> tuple[Any, Any]:
     y, w = as_array(values, "values"), as_array(weights, "weights")
     if y.ndim == 0 or w.ndim == 0:
-        raise MooptError(
-            f"values and weights need a last axis of objectives, got {tuple(y.shape)}, {tuple(w.shape)}"
-        )
+        raise MooptError(f"values and weights need a last axis of objectives, got {tuple(y.shape)}, {tuple(w.shape)}")
     same_width(y, w, "values", "weights")
     if not bool(((w >= 0) & (w < np.inf)).all()):
         raise MooptError("weights must be finite and not negative")
@@ -284,6 +282,4 @@ def _shortfall(y: Any, ideal: Points, maximize: Maximize) -> Any:
 
 
 def _out(result: Any) -> "FloatArray | Tensor":
-    return cast(
-        "FloatArray | Tensor", result if is_tensor(result) else np.asarray(result, dtype=np.float64)[()]
-    )
+    return cast("FloatArray | Tensor", result if is_tensor(result) else np.asarray(result, dtype=np.float64)[()])

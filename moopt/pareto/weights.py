@@ -79,9 +79,7 @@ def simplex_weights(
     if method in ("lattice", "das_dennis"):
         return _grid(m, n, H, method)
     if n is None or H is not None:
-        raise MooptError(
-            f"method {method!r} takes the number of vectors n, not H: simplex_weights(m, n, method=...)"
-        )
+        raise MooptError(f"method {method!r} takes the number of vectors n, not H: simplex_weights(m, n, method=...)")
     if m == 1:
         return np.ones((n, 1))
     rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
@@ -107,16 +105,12 @@ def _grid(m: int, n: int | None, H: int | Sequence[int] | None, method: str) -> 
     else:
         layers = [int(H)] if isinstance(H, int | np.integer) else list(H or ())
         if not layers or (method == "lattice" and len(layers) > 1):
-            raise MooptError(
-                f"H must be a positive integer{' or several' * (method == 'das_dennis')}, got {H!r}"
-            )
+            raise MooptError(f"H must be a positive integer{' or several' * (method == 'das_dennis')}, got {H!r}")
     for steps in layers:
         _positive("H", steps)
     rows = sum(lattice_size(m, steps) for steps in layers)
     if rows > _MAX_ROWS:
-        raise MooptError(
-            f"a lattice with m={m} and H={layers} has {rows} points; use method='riesz' or 'dirichlet'"
-        )
+        raise MooptError(f"a lattice with m={m} and H={layers} has {rows} points; use method='riesz' or 'dirichlet'")
     parts = []
     for depth, steps in enumerate(layers):
         shrink = 0.5**depth

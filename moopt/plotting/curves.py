@@ -139,9 +139,7 @@ def plot_curve(
         ValueError: As :func:`curve_data`.
     """
     data = (
-        curves
-        if isinstance(curves, CurveData)
-        else curve_data(curves, metric=metric, unit=unit, step_name=step_name)
+        curves if isinstance(curves, CurveData) else curve_data(curves, metric=metric, unit=unit, step_name=step_name)
     )
     ax = style.new_axes() if ax is None else ax
     style.style_axes(ax)

@@ -198,9 +198,7 @@ def plot_front(
         ValueError: If there are not two objectives, or the objectives of the fronts differ.
     """
     data = (
-        fronts
-        if isinstance(fronts, FrontData)
-        else front_data(fronts, labels=labels, exact=exact, ref_point=ref_point)
+        fronts if isinstance(fronts, FrontData) else front_data(fronts, labels=labels, exact=exact, ref_point=ref_point)
     )
     if len(data.names) != 2:
         raise MooptError(

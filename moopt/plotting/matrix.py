@@ -44,9 +44,7 @@ def plot_pairs(
         ValueError: If there is only one objective, or the objectives of the fronts differ.
     """
     data = (
-        fronts
-        if isinstance(fronts, FrontData)
-        else front_data(fronts, labels=labels, exact=exact, ref_point=ref_point)
+        fronts if isinstance(fronts, FrontData) else front_data(fronts, labels=labels, exact=exact, ref_point=ref_point)
     )
     m = len(data.names)
     if m < 2:

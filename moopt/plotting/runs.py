@@ -144,9 +144,7 @@ def run_curves(records: "Sequence[RunRecord]", metric: str) -> CurveData | None:
     """
     columns = sorted({name for r in records for name in r.metrics})
     if columns and metric not in columns:
-        raise MooptError(
-            f"no metric {metric!r} in the runs; there are {', '.join(columns)}{_near(metric, columns)}"
-        )
+        raise MooptError(f"no metric {metric!r} in the runs; there are {', '.join(columns)}{_near(metric, columns)}")
     groups: dict[str, list[Curve]] = {}
     for record in records:
         values = record.metrics.get(metric)
@@ -221,9 +219,7 @@ def data_csv(data: FrontData | CurveData) -> str:
         for identity, row in zip(front.ids, front.points, strict=True):
             short = identity if isinstance(identity, str | int | np.integer) else ""
             writer.writerow([front.label, "point", short, *(repr(float(v)) for v in row)])
-        writer.writerows(
-            [front.label, "dominated", "", *(repr(float(v)) for v in row)] for row in front.dominated
-        )
+        writer.writerows([front.label, "dominated", "", *(repr(float(v)) for v in row)] for row in front.dominated)
     if data.exact is not None:
         writer.writerows(["", "exact", "", *(repr(float(v)) for v in row)] for row in data.exact.points)
     if data.ref_point is not None:

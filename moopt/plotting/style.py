@@ -80,9 +80,7 @@ def legend(ax: "Axes", **kwargs: Any) -> None:
                 "borderaxespad": 0.0,
             }
         settings |= kwargs
-        box = ax.legend(
-            handles, labels, frameon=True, fancybox=False, framealpha=0.9, edgecolor="none", **settings
-        )
+        box = ax.legend(handles, labels, frameon=True, fancybox=False, framealpha=0.9, edgecolor="none", **settings)
         box.set_zorder(10)
 
 

@@ -48,9 +48,7 @@ class ProgressBar:
         file: Where to draw; default stderr. Nothing is drawn if it is no terminal.
     """
 
-    def __init__(
-        self, label: str = "", *, initial: int = 0, quiet: bool = False, file: TextIO | None = None
-    ) -> None:
+    def __init__(self, label: str = "", *, initial: int = 0, quiet: bool = False, file: TextIO | None = None) -> None:
         self._label, self._initial = label, initial
         self._file = file if file is not None else sys.stderr
         self._off = quiet or not self._file.isatty()
@@ -100,9 +98,7 @@ class ProgressLines:
         parts: Lines over the whole run.
     """
 
-    def __init__(
-        self, label: str = "", *, initial: int = 0, file: TextIO | None = None, parts: int = 10
-    ) -> None:
+    def __init__(self, label: str = "", *, initial: int = 0, file: TextIO | None = None, parts: int = 10) -> None:
         self._label, self._initial, self._parts = label, initial, parts
         self._file = file if file is not None else sys.stderr
         self._start = time.monotonic()

@@ -106,9 +106,7 @@ def _plain(value: Any, where: str) -> Any:
 # --------------------------------------------------------------------------- from plain data
 def _build(cls: Any, mapping: Any, prefix: str) -> Any:
     if not isinstance(mapping, Mapping):
-        raise ConfigError(
-            f"setting {prefix.rstrip('.') or cls.__name__} must be a mapping, got {_show(mapping)}"
-        )
+        raise ConfigError(f"setting {prefix.rstrip('.') or cls.__name__} must be a mapping, got {_show(mapping)}")
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
     hints = typing.get_type_hints(cls)
     values: dict[str, Any] = {}
@@ -120,11 +118,7 @@ def _build(cls: Any, mapping: Any, prefix: str) -> Any:
             raise ConfigError(f"setting {prefix + name!r} is given twice")
         values[name] = _coerce(value, hints[name], prefix + name)
     for name, field in fields.items():
-        if (
-            name not in values
-            and field.default is dataclasses.MISSING
-            and field.default_factory is dataclasses.MISSING
-        ):
+        if name not in values and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise ConfigError(f"setting {prefix + name!r} is missing")
     return cls(**values)
 
@@ -153,9 +147,7 @@ def _coerce(value: Any, hint: Any, where: str) -> Any:
 
 
 def _coerce_union(value: Any, members: tuple[Any, ...], hint: Any, where: str) -> Any:
-    if type(None) in members and (
-        value is None or (isinstance(value, str) and value.strip().lower() in _NONE)
-    ):
+    if type(None) in members and (value is None or (isinstance(value, str) and value.strip().lower() in _NONE)):
         return None
     kinds = [m for m in members if m is not type(None)]
     # A value that already has the type of one member must not be turned into an earlier one.
@@ -176,11 +168,7 @@ def _coerce_literal(value: Any, choices: tuple[Any, ...], where: str) -> Any:
         if type(choice) is type(value) and choice == value:
             return choice
     for choice in choices:
-        if (
-            isinstance(value, str)
-            and not isinstance(choice, str)
-            and str(choice).lower() == value.strip().lower()
-        ):
+        if isinstance(value, str) and not isinstance(choice, str) and str(choice).lower() == value.strip().lower():
             return choice
     allowed = ", ".join(str(c) for c in choices)
     near = did_you_mean(value, [str(c) for c in choices]) if isinstance(value, str) else ""

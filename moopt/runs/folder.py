@@ -224,9 +224,7 @@ class RunDir:
 
     def checkpoint_steps(self) -> list[int]:
         """Return the steps of the checkpoints on disk, smallest first."""
-        found = (
-            re.fullmatch(r"step_(\d{12})\.npz", p.name) for p in (self.path / "checkpoints").glob("*.npz")
-        )
+        found = (re.fullmatch(r"step_(\d{12})\.npz", p.name) for p in (self.path / "checkpoints").glob("*.npz"))
         return sorted(int(m[1]) for m in found if m)
 
     def load_checkpoint(self) -> tuple[int, Any] | None:
@@ -301,9 +299,7 @@ def _empty_folder(path: Path) -> Path:
     except OSError as error:
         raise RunError(f"cannot make the run folder {path}: {os_reason(error)}") from error
     if "config.json" in entries:
-        raise RunError(
-            f"{path} already holds a run; continue it with --resume {path} or choose another folder"
-        )
+        raise RunError(f"{path} already holds a run; continue it with --resume {path} or choose another folder")
     if entries:
         raise RunError(f"{path} is not empty; a run needs a folder of its own")
     if not os.access(path, os.W_OK | os.X_OK):

@@ -60,9 +60,7 @@ def numpy_generator(sequence: np.random.SeedSequence) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(sequence))
 
 
-def torch_generator(
-    sequence: np.random.SeedSequence, device: "str | torch.device" = "cpu"
-) -> "torch.Generator":
+def torch_generator(sequence: np.random.SeedSequence, device: "str | torch.device" = "cpu") -> "torch.Generator":
     """Return a torch generator on ``device`` seeded by ``sequence``."""
     import torch
 

@@ -190,9 +190,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
     if count * dtype.itemsize == 0:
         return np.zeros(shape, dtype)
     flat = np.frombuffer(data, dtype=dtype, count=count, offset=start)
-    return np.array(
-        flat.reshape(shape, order="F" if fortran else "C"), order="K"
-    )  # a copy that can be written to
+    return np.array(flat.reshape(shape, order="F" if fortran else "C"), order="K")  # a copy that can be written to
 
 
 def _decode(node: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:

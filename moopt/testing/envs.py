@@ -78,9 +78,7 @@ def check_mo_env(
     try:
         codec = ObservationCodec.of(made.observation_space, facts.id)
         actions = ActionCodec.of(made.action_space, facts.id)
-        assert codec.size == facts.obs_size, (
-            f"observations have size {codec.size}, described {facts.obs_size}"
-        )
+        assert codec.size == facts.obs_size, f"observations have size {codec.size}, described {facts.obs_size}"
         assert actions.size == facts.action_size, f"actions {actions.size}, described {facts.action_size}"
         first = _episode(made, facts, codec, steps)
         second = _episode(made, facts, codec, steps)
@@ -190,9 +188,7 @@ def check_vec_env(
         try:
             obs = resumed.load_state_dict(saved)
             assert np.array_equal(obs, before[-1].obs), "the observation after loading differs"
-            _same(
-                after, rollout(resumed, steps - half, np.random.default_rng(2)), f"resumed, {workers} workers"
-            )
+            _same(after, rollout(resumed, steps - half, np.random.default_rng(2)), f"resumed, {workers} workers")
         finally:
             resumed.close()
 
@@ -200,7 +196,7 @@ def check_vec_env(
 def _same(expected: list[VecStep], got: list[VecStep], where: str) -> None:
     for t, (a, b) in enumerate(zip(expected, got, strict=True)):
         for name, x, y in zip(VecStep._fields, a, b, strict=True):
-            assert np.array_equal(x, y), f"{where}: {name} differ at step {t}"
+            assert np.array_equal(np.asarray(x), np.asarray(y)), f"{where}: {name} differ at step {t}"
 
 
 def _compare_with_loop(

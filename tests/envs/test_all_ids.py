@@ -34,9 +34,7 @@ IDS = [
     "resource-gathering-v0",
     "water-reservoir-v0",
 ]
-BOX2D = pytest.mark.skipif(
-    importlib.util.find_spec("Box2D") is None, reason="the extra box2d is not installed"
-)
+BOX2D = pytest.mark.skipif(importlib.util.find_spec("Box2D") is None, reason="the extra box2d is not installed")
 LANDERS = [pytest.param(i, marks=BOX2D) for i in ("mo-lunar-lander-v3", "mo-lunar-lander-continuous-v3")]
 
 

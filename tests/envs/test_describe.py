@@ -109,9 +109,7 @@ def test_every_usable_id_has_facts():
     assert ids == sorted(ids)
     assert "minecart-rgb-v0" not in ids
     assert {"mo-hopper-2d-v4", "mo-humanoid-v5", "water-reservoir-v0", "four-room-v0"} <= set(ids)
-    assert [
-        facts.id for facts in listed if facts.ref_point is None or lookup(facts.id, facts.reward_dim) is None
-    ] == []
+    assert [facts.id for facts in listed if facts.ref_point is None or lookup(facts.id, facts.reward_dim) is None] == []
 
 
 def test_table_is_consistent():

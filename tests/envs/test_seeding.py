@@ -28,9 +28,7 @@ def test_children_of_one_root_differ():
 def test_words_rebuild_the_same_seeds(entropy, key):
     seeds = EpisodeSeeds(np.random.SeedSequence(entropy, spawn_key=key))
     again = EpisodeSeeds.from_words(*seeds.words())
-    assert [again(e, k) for e in range(3) for k in range(40)] == [
-        seeds(e, k) for e in range(3) for k in range(40)
-    ]
+    assert [again(e, k) for e in range(3) for k in range(40)] == [seeds(e, k) for e in range(3) for k in range(40)]
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, "1", None, True])

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers need POSIX")
 
 
 def toy(num_envs=3, num_workers=2, **kwargs):
-    return make_vec_env(
-        ToyEnv, num_envs, seed=0, num_workers=num_workers, max_episode_steps=6, env_kwargs=kwargs
-    )
+    return make_vec_env(ToyEnv, num_envs, seed=0, num_workers=num_workers, max_episode_steps=6, env_kwargs=kwargs)
 
 
 def drive(vec, steps):

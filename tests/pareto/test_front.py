@@ -235,7 +235,5 @@ def test_import_is_light():
         "heavy = {'torch', 'matplotlib', 'scipy', 'numba', 'moocore'} & set(sys.modules); "
         "sys.exit(str(heavy) if heavy else 0)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,14 +12,11 @@ from moopt.pareto import Front
 from moopt.pareto.front_files import MAX_BYTES
 from moopt.runs.errors import MooptError
 
-TEXT = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8).filter(
-    lambda s: s != "id"
-)
+TEXT = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8).filter(lambda s: s != "id")
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text(max_size=8) | st.just("$float"), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | st.just("$float"), inner, max_size=3)
     ),
     max_leaves=6,
 )
@@ -30,12 +27,7 @@ def same(a, b):
     if isinstance(a, float) and isinstance(b, float):
         return np.float64(a).tobytes() == np.float64(b).tobytes() or (a != a and b != b)
     if isinstance(a, np.ndarray):
-        return (
-            isinstance(b, np.ndarray)
-            and a.dtype == b.dtype
-            and a.shape == b.shape
-            and a.tobytes() == b.tobytes()
-        )
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, list | tuple | range):
         return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):
@@ -91,9 +83,7 @@ def test_csv_gives_back_every_bit(tmp_path_factory, front):
 
 
 def test_layout(tmp_path):
-    front = Front.from_user(
-        [[0.1, 20.0], [3.0, np.inf]], names=["gain, net", "cost"], directions=["max", "min"]
-    )
+    front = Front.from_user([[0.1, 20.0], [3.0, np.inf]], names=["gain, net", "cost"], directions=["max", "min"])
     front.to_csv(tmp_path / "front.csv")
     assert (tmp_path / "front.csv").read_bytes() == b'"gain, net",cost,id\n0.1,20.0,0\n3.0,inf,1\n'
     front.to_json(tmp_path / "front.json")

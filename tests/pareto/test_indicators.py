@@ -69,9 +69,7 @@ def test_igd_family(sets):
     short = np.sqrt((np.maximum(gap, 0) ** 2).sum(-1)).min(1)
     assert igd(points, ref, maximize=maximize) == pytest.approx(far.mean(), rel=1e-12, abs=1e-15)
     assert igd_plus(points, ref, maximize=maximize) == pytest.approx(short.mean(), rel=1e-12, abs=1e-15)
-    assert igd_plus(points, ref, maximize=maximize, p=3) == pytest.approx(
-        (short**3).mean() ** (1 / 3), abs=1e-12
-    )
+    assert igd_plus(points, ref, maximize=maximize, p=3) == pytest.approx((short**3).mean() ** (1 / 3), abs=1e-12)
     moo = moocore.igd_plus(points, ref=ref, maximise=np.broadcast_to(maximize, points.shape[1:]).tolist())
     assert igd_plus(points, ref, maximize=maximize) == pytest.approx(moo, rel=1e-12, abs=1e-15)
 
@@ -84,9 +82,7 @@ def test_epsilon_additive(sets):
     brute = max(min(max((b - a) * s) for a in points) for b in ref)
     value = epsilon_additive(points, ref, maximize=maximize)
     assert value == brute
-    moo = moocore.epsilon_additive(
-        points, ref=ref, maximise=np.broadcast_to(maximize, points.shape[1:]).tolist()
-    )
+    moo = moocore.epsilon_additive(points, ref=ref, maximise=np.broadcast_to(maximize, points.shape[1:]).tolist())
     assert value == pytest.approx(moo, rel=1e-12, abs=1e-15)
 
 

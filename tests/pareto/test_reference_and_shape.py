@@ -50,9 +50,7 @@ def test_reference_point_agrees_with_botorch(seed, m, n, limited):
     front = points[is_non_dominated(points)]
     limit = rng.normal(size=m) if limited else None
     expected = theirs(torch.as_tensor(front), max_ref_point=None if limit is None else torch.as_tensor(limit))
-    assert infer_reference_point(points, max_ref_point=limit) == pytest.approx(
-        expected.numpy(), rel=1e-12, abs=1e-12
-    )
+    assert infer_reference_point(points, max_ref_point=limit) == pytest.approx(expected.numpy(), rel=1e-12, abs=1e-12)
     mirrored = infer_reference_point(-points, maximize=False, max_ref_point=None if limit is None else -limit)
     assert mirrored == pytest.approx(-expected.numpy(), rel=1e-12, abs=1e-12)
 
@@ -112,9 +110,7 @@ def test_convex_filter_keeps_all_utility_and_nothing_idle(seed, m, n):
     points = rng.random((n, m))
     keep = convex_filter(points)
     weights = simplex_weights(m, 400, method="dirichlet", seed=seed)
-    assert expected_utility(points[keep], weights) == pytest.approx(
-        expected_utility(points, weights), rel=1e-12
-    )
+    assert expected_utility(points[keep], weights) == pytest.approx(expected_utility(points, weights), rel=1e-12)
     best = (points @ weights.T).argmax(axis=0)
     assert keep[best].all()
     if m == 2 and n > 1:

@@ -37,9 +37,7 @@ def test_mirror_shapes_and_tensors(method):
     assert value.shape == (5, 4)
     flags = [True, False, True]
     s = np.array([1, -1, 1])
-    assert scalarize(y * s, w, method=method, ideal=ideal * s, maximize=flags) == pytest.approx(
-        value, rel=1e-13
-    )
+    assert scalarize(y * s, w, method=method, ideal=ideal * s, maximize=flags) == pytest.approx(value, rel=1e-13)
     tensor = torch.tensor(y, requires_grad=True)
     out = scalarize(tensor, torch.tensor(w), method=method, ideal=torch.tensor(ideal))
     assert out.detach().numpy() == pytest.approx(value, rel=1e-13)
@@ -91,9 +89,7 @@ def test_default_ideal_is_the_best_of_the_values():
 
 
 def test_function_as_method():
-    assert scalarize([[1.0, -2.0]], [0.5, 0.5], method=lambda y, w: y[..., 1], maximize=[True, False]) == [
-        2.0
-    ]
+    assert scalarize([[1.0, -2.0]], [0.5, 0.5], method=lambda y, w: y[..., 1], maximize=[True, False]) == [2.0]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ from moopt.plotting import curve_data, plot_curve
 
 
 def test_last_value_is_held_on_common_steps():
-    data = curve_data(
-        {"ours": [([0, 10, 20], [1.0, 3.0, 5.0]), ([5, 15], [2.0, 4.0])], "theirs": [([1], [7.0])]}
-    )
+    data = curve_data({"ours": [([0, 10, 20], [1.0, 3.0, 5.0]), ([5, 15], [2.0, 4.0])], "theirs": [([1], [7.0])]})
     ours, theirs = data.series
     assert ours.steps.tolist() == [5, 10, 15, 20]
     first, second = np.array([1, 3, 3, 5]), np.array([2, 2, 4, 4])
@@ -24,9 +22,7 @@ def test_last_value_is_held_on_common_steps():
 
 def test_median_and_quartiles_of_five_seeds():
     values = np.random.default_rng(0).random((5, 4))
-    data = curve_data(
-        {"a": [(np.arange(4), row) for row in values]}, metric="HV", unit="m", step_name="evaluations"
-    )
+    data = curve_data({"a": [(np.arange(4), row) for row in values]}, metric="HV", unit="m", step_name="evaluations")
     (series,) = data.series
     assert series.median.tolist() == np.median(values, axis=0).tolist()
     assert series.low.tolist() == np.sort(values, axis=0)[1].tolist()

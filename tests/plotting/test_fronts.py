@@ -197,11 +197,7 @@ def test_parallel_data():
 
 def test_parallel_drawing():
     ax = plot_parallel(plane(), exact=[[5.0, -2.0]], title="t")
-    lines = [
-        line.get_ydata().tolist()
-        for line in ax.lines
-        if len(line.get_ydata()) == 2 and line.get_marker() == "o"
-    ]
+    lines = [line.get_ydata().tolist() for line in ax.lines if len(line.get_ydata()) == 2 and line.get_marker() == "o"]
     assert lines == [[1, 1], [0, 1], [0.25, 0.75], [0.5, 0]]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["1\ngain\n(max)", "6\ncost [EUR]\n(min)"]
     assert [t.get_text() for t in ax.texts] == ["5", "2"]
@@ -226,7 +222,5 @@ def test_no_pyplot_and_no_settings_are_touched():
         "assert dict(matplotlib.rcParams) == before; assert 'matplotlib.pyplot' not in sys.modules; "
         "assert 'torch' not in sys.modules"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

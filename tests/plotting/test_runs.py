@@ -18,9 +18,7 @@ def make_run(root, seed, *, algo="cmorl", env="sea", m=2, front=True, metrics=Tr
             run.metrics.write(step, hv=1.0 + step / 1000 + seed, n_front=3)
     if front:
         points = np.random.default_rng(seed).random((6, m)) + shift
-        front = Front.from_user(
-            points, names=list("abcdefghi")[:m], directions=["max", "min"] + ["max"] * (m - 2)
-        )
+        front = Front.from_user(points, names=list("abcdefghi")[:m], directions=["max", "min"] + ["max"] * (m - 2))
         run.write_front(front.replace(ref_point=np.full(m, -2.0)))
         run.write_front(front.replace(points=front.points + 0.1), "exact_front")
     run.set_status("finished")
@@ -56,9 +54,7 @@ def test_several_runs_share_colours_and_bands(tmp_path):
     paths = [make_run(tmp_path, s, algo=a) for a in ("cmorl", "pgmorl") for s in (0, 1, 2)]
     records = [read_run(p) for p in paths]
     fronts, curves = run_fronts(records), run_curves(records, "hv")
-    assert [s.label for s in fronts.series] == [
-        f"{a}, seed {s}" for a in ("cmorl", "pgmorl") for s in (0, 1, 2)
-    ]
+    assert [s.label for s in fronts.series] == [f"{a}, seed {s}" for a in ("cmorl", "pgmorl") for s in (0, 1, 2)]
     assert [s.color for s in fronts.series] == [0, 0, 0, 1, 1, 1]
     assert [(s.label, s.n, s.color) for s in curves.series] == [("cmorl", 3, 0), ("pgmorl", 3, 1)]
     assert curves.series[0].median.tolist() == [2, 3, 4]

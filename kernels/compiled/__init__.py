@@ -1,0 +1,1 @@
+"""Kernels compiled by numba; imported only when ``moopt.kernels.jit`` decides so."""
