@@ -24,6 +24,10 @@ METHODS: dict[str, dict[str, Any]] = {
         "n_particles": 400, "scale": (4.0, 8.0, 16.0), "temperature": (1e-3, 1e-2), "weight_decay": 1e-2,
         "n_steps": 2500, "schedule": "halving",
     },
+    # Found on parity3-d40-n1500 with seed 100, which is not among the reported seeds.
+    "patient": {
+        "n_particles": 100, "scale": (4.0, 8.0), "temperature": (1e-3, 3e-3), "weight_decay": 0.1, "n_steps": 20_000,
+    },
 }  # fmt: skip
 KERNEL = "kernel"
 N_TEST = 10_000
@@ -62,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--cases", nargs="+")
-    parser.add_argument("--methods", nargs="+", default=["default", KERNEL, "annealed"])
+    parser.add_argument("--methods", nargs="+", default=["default", KERNEL])
     args = parser.parse_args()
     torch.set_num_threads(1)
     table = Rows(
