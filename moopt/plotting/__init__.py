@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from moopt.plotting.parallel import ParallelData as ParallelData
     from moopt.plotting.parallel import parallel_data as parallel_data
     from moopt.plotting.parallel import plot_parallel as plot_parallel
+    from moopt.plotting.particles import ParticleData as ParticleData
+    from moopt.plotting.particles import SizeSeries as SizeSeries
+    from moopt.plotting.particles import particle_data as particle_data
+    from moopt.plotting.particles import plot_particles as plot_particles
+    from moopt.plotting.particles import plot_sides as plot_sides
+    from moopt.plotting.particles import plot_sizes as plot_sizes
+    from moopt.plotting.particles import size_data as size_data
     from moopt.plotting.runs import plot_runs as plot_runs
 
 _WHERE = {
@@ -37,6 +44,13 @@ _WHERE = {
     "ParallelData": "parallel",
     "parallel_data": "parallel",
     "plot_parallel": "parallel",
+    "ParticleData": "particles",
+    "SizeSeries": "particles",
+    "particle_data": "particles",
+    "plot_particles": "particles",
+    "plot_sides": "particles",
+    "plot_sizes": "particles",
+    "size_data": "particles",
     "plot_runs": "runs",
 }
 __all__ = sorted(_WHERE)
