@@ -2,8 +2,9 @@
 
 A budget is a number of evaluations. Methods: ``mfld`` leaves gradients uncharged, ``mfld-charged`` counts the
 gradient of a row as one more evaluation, so it takes half the steps. ``nsga2+mfld`` starts ParetoMFLD from the
-population that NSGA-II has after three quarters of the budget, gradients charged. ``mfld-hot`` (only ZDT4) tempers
-with large noise, ``mfld-mutation`` lets copies jump, ``mfld-restarts`` takes the best of four short runs.
+population that NSGA-II has after three quarters of the budget, gradients charged. ``mfld-quiet`` has no noise,
+``mfld-no-births`` no births and deaths. For many local optima: ``mfld-hot`` tempers with large noise, ``mfld-mutation``
+lets copies jump, ``mfld-memetic`` also crosses them, every step, ``mfld-restarts`` joins four short runs.
 
     python experiments/mfld/pareto.py [--seeds 0 1 2 3 4] [--problems ZDT1 ...] [--methods mfld nsga2 ...]
 """
@@ -31,7 +32,12 @@ MFLD: dict[str, dict[str, Any]] = {
         "gradient_cost": 1.0, "n_particles": 20, "mutation": 0.2, "birth_every": 15, "birth_fraction": 0.5,
         "tau": 0.01, "step_size": 0.004, "final_step": 0.1,
     },
+    "mfld-memetic": {
+        "gradient_cost": 1.0, "birth_every": 1, "birth_fraction": 0.5, "mutation": 0.1, "crossover": 0.5, "tau": 0.01,
+        "step_size": 0.005, "final_step": 0.1,
+    },
 }  # fmt: skip
+MFLD["mfld-memetic-uncharged"] = {**MFLD["mfld-memetic"], "gradient_cost": 0.0}
 MAIN = ["mfld", "mfld-charged", "nsga2", "nsga3", "nsga2+mfld"]
 
 

@@ -33,17 +33,20 @@ class BirthDeath:
     jump: float = 0.05
     """Scale of the jumps, in the particles' own units."""
 
+    crossover: float = 0.0
+    """Probability that a coordinate of a copy is that of another of the best particles; it joins what is good apart."""
+
     def __post_init__(self) -> None:
-        if (
-            self.every < 1
-            or not 0 < self.fraction <= 0.5
-            or self.jitter < 0
-            or self.jump < 0
-            or not 0 <= self.mutation <= 1
+        if not (
+            self.every >= 1
+            and 0 < self.fraction <= 0.5
+            and min(self.jitter, self.jump) >= 0
+            and 0 <= self.mutation <= 1
+            and 0 <= self.crossover <= 1
         ):
             raise MooptError(
-                "BirthDeath needs every >= 1, 0 < fraction <= 0.5, jitter, jump >= 0 and mutation in [0, 1], got "
-                f"{self.every}, {self.fraction}, {self.jitter}, {self.jump}, {self.mutation}"
+                "BirthDeath needs every >= 1, 0 < fraction <= 0.5, jitter, jump >= 0, and mutation and crossover in [0, 1]; "
+                f"got {self}"
             )
 
     def __call__(self, engine: "MeanFieldLangevin") -> None:
@@ -60,6 +63,10 @@ class BirthDeath:
         count = max(1, int(self.fraction * len(order)))
         dead, born = order.flip(0)[:count], order[:count]
         copies = engine.particles[born]
+        if self.crossover > 0:
+            mates = torch.randint(count, (count,), generator=engine.generator, device=copies.device)
+            chosen = torch.rand(copies.shape, generator=engine.generator, device=copies.device) < self.crossover
+            copies = torch.where(chosen, engine.particles[born[mates]], copies)
         noise = torch.randn(copies.shape, generator=engine.generator, dtype=copies.dtype, device=copies.device)
         noise.mul_(self.jitter)
         if self.mutation > 0:

@@ -75,3 +75,5 @@ class ParetoMFLDConfig:
     """Probability that a coordinate of a copy jumps; it helps on problems with many local optima."""
     jump: float = 0.05
     """Scale of the jumps, in units of the box."""
+    crossover: float = 0.0
+    """Probability that a coordinate of a copy comes from another good particle; for many local optima."""

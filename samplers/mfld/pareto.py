@@ -37,8 +37,9 @@ class ParetoMFLD:
     serve fewest directions become copies of those that serve most. With either of the two it is no longer the
     dynamics of the theory; ``preconditioner="none", birth_every=0`` is.
 
-    It wants cheap smooth objectives. It is no global optimizer: with many local optima (ZDT4) it needs
-    ``mutation``, or another method.
+    It wants cheap smooth objectives. It is no global optimizer: with many local optima (ZDT4, WFG4)
+    give ``birth_every=1, birth_fraction=0.5, mutation=0.1, crossover=0.5, step_size=0.005, final_step=0.1, tau=0.01``,
+    or start from another method's points with ``init``.
 
     Args:
         problem: A BoTorch multi-objective test problem, a function of torch points (n, d), an
@@ -229,7 +230,9 @@ class ParetoMFLD:
         self.engine.schedule = Geometric(self.horizon, temperature=0.0, step_size=c.final_step)
         if c.birth_every:
             until = int(c.birth_until * self.horizon)
-            self.engine.birth_death = BirthDeath(c.birth_every, c.birth_fraction, c.jitter, until, c.mutation, c.jump)
+            self.engine.birth_death = BirthDeath(
+                c.birth_every, c.birth_fraction, c.jitter, until, c.mutation, c.jump, c.crossover
+            )
 
     def _step(self) -> None:
         assert self.horizon is not None

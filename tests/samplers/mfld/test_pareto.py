@@ -223,6 +223,20 @@ def test_mutations_jump_in_some_coordinates_only():
     assert float(moved[moved > 0].mean()) == pytest.approx(0.05, rel=0.15)
 
 
+def test_crossover_takes_whole_coordinates_of_the_best():
+    from moopt.samplers.mfld import LinearPotential, MeanFieldLangevin
+
+    potential = LinearPotential(lambda w: w.sum(-1), gradient=torch.zeros_like)
+    start = torch.arange(8.0).unsqueeze(1) * torch.ones(8, 30)
+    rule = BirthDeath(every=1, fraction=0.5, jitter=0.0, crossover=0.5)
+    engine = MeanFieldLangevin(potential, 8, dim=30, temperature=0.0, step_size=0.1, init=start, birth_death=rule)
+    moved = engine.step()
+    torch.testing.assert_close(moved[:4], start[:4])
+    assert set(moved[4:].unique().tolist()) <= {0.0, 1.0, 2.0, 3.0}
+    mixed = [len(row.unique()) for row in moved[4:]]
+    assert max(mixed) == 2  # two parents each, unless a particle is its own mate
+
+
 # ------------------------------------------------------------------------------------ black boxes
 def test_surrogate_predicts_with_gradients_and_search_beats_random_points():
     problem = BraninCurrin()
