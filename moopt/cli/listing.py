@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from moopt.cli.errors import OK, UsageError
+from moopt.cli.fit import METHODS
 from moopt.cli.methods import ALGOS
 from moopt.cli.parsing import Parser
 from moopt.cli.tables import format_table
@@ -46,7 +47,9 @@ def _envs() -> str:
 
 
 def _methods() -> str:
-    return format_table(["method", "what it is"], [[name, entry.help] for name, entry in ALGOS.items()])
+    rows = [[name, "train", entry.help] for name, entry in ALGOS.items()]
+    rows += [[name, "fit", entry.help] for name, entry in METHODS.items()]
+    return format_table(["method", "command", "what it is"], rows)
 
 
 LISTS: dict[str, Callable[[], str]] = {"envs": _envs, "methods": _methods}

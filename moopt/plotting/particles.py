@@ -90,7 +90,7 @@ def plot_particles(data: ParticleData, *, ax: "Axes | None" = None, title: str |
     ax.text(0.02, 0.98, note, transform=ax.transAxes, va="top", fontsize=style.NOTE, color=style.INK)
     if title:
         ax.set_title(title, fontsize=style.TITLE, loc="left", color=style.INK)
-    style.legend(ax, loc="lower right")
+    style.legend(ax, loc="upper left", bbox_to_anchor=(0.0, -0.13), ncols=2, borderaxespad=0.0)
     return ax
 
 
@@ -153,6 +153,8 @@ def plot_sizes(
         log_values: Whether the values have a logarithmic axis too.
         title: Title of the axes.
     """
+    from matplotlib.ticker import NullFormatter
+
     ax = style.new_axes() if ax is None else ax
     style.style_axes(ax)
     for index, line in enumerate(series):
@@ -168,7 +170,11 @@ def plot_sizes(
     ax.set_xscale("log")
     if log_values:
         ax.set_yscale("log")
+    sizes = sorted({float(s) for line in series for s in line.sizes})
+    if len(sizes) <= 8:
+        ax.set_xticks(sizes)
     ax.xaxis.set_major_formatter(style.count_formatter())
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel(size_name, fontsize=style.LABEL)
     ax.set_ylabel(value_name, fontsize=style.LABEL)
     if title:

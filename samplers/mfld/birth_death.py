@@ -45,7 +45,7 @@ class BirthDeath:
             and 0 <= self.crossover <= 1
         ):
             raise MooptError(
-                "BirthDeath needs every >= 1, 0 < fraction <= 0.5, jitter, jump >= 0, and mutation and crossover in [0, 1]; "
+                "BirthDeath needs every >= 1, 0 < fraction <= 0.5, jitter, jump >= 0, mutation, crossover in [0, 1]; "
                 f"got {self}"
             )
 
