@@ -4,7 +4,7 @@ A budget is a number of evaluations. Methods: ``mfld`` leaves gradients uncharge
 gradient of a row as one more evaluation, so it takes half the steps. ``nsga2+mfld`` starts ParetoMFLD from the
 population that NSGA-II has after three quarters of the budget, gradients charged. ``mfld-quiet`` has no noise,
 ``mfld-no-births`` no births and deaths. For many local optima: ``mfld-hot`` tempers with large noise, ``mfld-mutation``
-lets copies jump, ``mfld-memetic`` also crosses them, every step, ``mfld-restarts`` joins four short runs.
+lets copies jump, ``mfld-multimodal`` also crosses them, every step, ``mfld-restarts`` joins four short runs.
 
     python experiments/mfld/pareto.py [--seeds 0 1 2 3 4] [--problems ZDT1 ...] [--methods mfld nsga2 ...]
 """
@@ -19,7 +19,7 @@ from problems import CASES, Case
 from rows import Rows
 
 from moopt.kernels import hypervolume
-from moopt.samplers.mfld import ParetoMFLD
+from moopt.samplers.mfld import MULTIMODAL, ParetoMFLD
 
 N = 100
 MFLD: dict[str, dict[str, Any]] = {
@@ -32,12 +32,9 @@ MFLD: dict[str, dict[str, Any]] = {
         "gradient_cost": 1.0, "n_particles": 20, "mutation": 0.2, "birth_every": 15, "birth_fraction": 0.5,
         "tau": 0.01, "step_size": 0.004, "final_step": 0.1,
     },
-    "mfld-memetic": {
-        "gradient_cost": 1.0, "birth_every": 1, "birth_fraction": 0.5, "mutation": 0.1, "crossover": 0.5, "tau": 0.01,
-        "step_size": 0.005, "final_step": 0.1,
-    },
+    "mfld-multimodal": {"gradient_cost": 0.0, "config": MULTIMODAL},
+    "mfld-multimodal-charged": {"gradient_cost": 1.0, "config": MULTIMODAL},
 }  # fmt: skip
-MFLD["mfld-memetic-uncharged"] = {**MFLD["mfld-memetic"], "gradient_cost": 0.0}
 MAIN = ["mfld", "mfld-charged", "nsga2", "nsga3", "nsga2+mfld"]
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moopt.samplers.mfld.birth_death import BirthDeath as BirthDeath
+    from moopt.samplers.mfld.config import MULTIMODAL as MULTIMODAL
     from moopt.samplers.mfld.config import MFLDConfig as MFLDConfig
     from moopt.samplers.mfld.config import ParetoMFLDConfig as ParetoMFLDConfig
     from moopt.samplers.mfld.data import multi_index as multi_index
@@ -61,6 +62,7 @@ _WHERE = {
     "MFLDProblem": "problem",
     "MFLDRegressor": "estimators",
     "MMD": "discrepancy",
+    "MULTIMODAL": "config",
     "MeanFieldLangevin": "langevin",
     "MeasureFunctional": "functional",
     "ParetoMFLD": "pareto",

@@ -77,3 +77,17 @@ class ParetoMFLDConfig:
     """Scale of the jumps, in units of the box."""
     crossover: float = 0.0
     """Probability that a coordinate of a copy comes from another good particle; for many local optima."""
+
+
+MULTIMODAL = ParetoMFLDConfig(
+    step_size=0.002,
+    final_step=0.3,
+    tau=0.03,
+    birth_every=1,
+    birth_fraction=0.5,
+    jitter=0.0,
+    mutation=0.1,
+    crossover=0.5,
+)
+"""Settings for many local optima: small gradient steps, and at every step half of the particles are replaced by crossed
+and mutated copies of the better half. That is an evolutionary method with gradients more than a Langevin one."""

@@ -37,9 +37,8 @@ class ParetoMFLD:
     serve fewest directions become copies of those that serve most. With either of the two it is no longer the
     dynamics of the theory; ``preconditioner="none", birth_every=0`` is.
 
-    It wants cheap smooth objectives. It is no global optimizer: with many local optima (ZDT4, WFG4)
-    give ``birth_every=1, birth_fraction=0.5, mutation=0.1, crossover=0.5, step_size=0.005, final_step=0.1, tau=0.01``,
-    or start from another method's points with ``init``.
+    It wants cheap smooth objectives. It is no global optimizer: for many local optima (ZDT4, WFG4) give
+    ``config=MULTIMODAL``, or start from another method's points with ``init``.
 
     Args:
         problem: A BoTorch multi-objective test problem, a function of torch points (n, d), an

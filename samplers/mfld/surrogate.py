@@ -105,9 +105,11 @@ def surrogate_search(
         ref_point: Reference point (m,) in the user's orientation.
         budget: Evaluations of ``f`` in all.
         n_init: Scrambled Sobol points to begin with; default ``2 (d + 1)``.
-        batch: Points evaluated per round; they are picked one by one by predicted hypervolume improvement.
+        batch: Points evaluated per round; they are picked one by one by predicted hypervolume improvement. Where
+            none is predicted, a uniform point takes the place.
         n_steps: Steps of ParetoMFLD per round.
-        optimism: As for :func:`surrogate_problem`.
+        optimism: As for :func:`surrogate_problem`; doubled after every round without improvement, up to 4, and back
+            after one with.
         seed: Seed >= 0.
         **settings: Fields of :class:`ParetoMFLDConfig`.
 
@@ -126,6 +128,7 @@ def surrogate_search(
     X = box[:, 0] + (box[:, 1] - box[:, 0]) * sobol.draw(first, dtype=torch.float64).numpy()
     Y = np.asarray(f(X), dtype=np.float64)
     history: dict[str, list[float]] = {"step": [], "hv": []}
+    hope = optimism
 
     def front() -> Front:
         return Front.from_user(Y, directions=directions, ref_point=ref_point, solutions=X).filter()
@@ -138,7 +141,9 @@ def surrogate_search(
         left = min(batch, budget - len(X))
         if left <= 0:
             break
-        problem = surrogate_problem(X, Y, bounds=bounds, directions=directions, ref_point=ref_point, optimism=optimism)
+        stuck = len(history["hv"]) > 1 and history["hv"][-1] <= history["hv"][-2]
+        hope = min(4.0, max(2 * hope, 0.5)) if stuck else optimism
+        problem = surrogate_problem(X, Y, bounds=bounds, directions=directions, ref_point=ref_point, optimism=hope)
         sampler = ParetoMFLD(problem, seed=seed + len(X), **settings)
         found = sampler.run(n_steps).front
         picked = _greedy(found.points, now.points, now.ref_point, left)
@@ -155,11 +160,13 @@ def surrogate_search(
 
 
 def _greedy(predicted: Any, known: Any, ref: Any, count: int) -> list[int]:
-    """Pick rows of largest predicted hypervolume improvement, one after the other."""
+    """Pick rows of largest predicted hypervolume improvement, one after the other, while there is any."""
     picked: list[int] = []
     for _ in range(min(count, len(predicted))):
         gains = np.asarray(hv_improvement(predicted, known, ref))
         gains[picked] = -np.inf
+        if gains.max() <= 0:
+            break
         picked.append(int(gains.argmax()))
         known = np.concatenate([known, predicted[picked[-1:]]])
     return picked

@@ -13,6 +13,7 @@ from moopt.pareto import Front
 from moopt.runs.errors import CheckpointError, MooptError
 from moopt.samplers import ParetoMFLD
 from moopt.samplers.mfld import (
+    MULTIMODAL,
     BirthDeath,
     MFLDProblem,
     SoftHypervolume,
@@ -113,11 +114,18 @@ def test_hypervolume_at_20k_evaluations(problem, ref, least):
     assert result.front.hypervolume() > least
 
 
+ZDT4 = {"bounds": [(0, 1)] + [(-5, 5)] * 9, "directions": "min", "ref_point": [1.1, 1.1]}
+
+
 @pytest.mark.xfail(strict=True, reason="ZDT4 has 21^9 local fronts; gradients lead into the nearest")
 def test_zdt4():
-    bounds = [(0, 1)] + [(-5, 5)] * 9
-    result = ParetoMFLD(zdt4, bounds=bounds, directions="min", ref_point=[1.1, 1.1]).run(100)
+    result = ParetoMFLD(zdt4, **ZDT4).run(200)
     assert (result.front.user_points < 1.1).all(axis=1).any()
+
+
+def test_zdt4_with_crossed_and_mutated_copies():
+    result = ParetoMFLD(zdt4, config=MULTIMODAL, **ZDT4).run(max_cost=20_000, gradient_cost=0)
+    assert result.front.hypervolume() > 0.75
 
 
 def test_gradients_are_in_the_cost():
