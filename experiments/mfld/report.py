@@ -1,8 +1,10 @@
-"""The tables (Markdown, to the terminal) and figures (to ``docs/images``) of what is in ``results/``.
+"""The tables (into ``README.md``, between its markers) and figures (to ``docs/images``) of what is in ``results/``.
 
 python experiments/mfld/report.py
 """
 
+import contextlib
+import io
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +17,7 @@ from moopt.plotting.style import new_figure
 from moopt.samplers.mfld import MFLDRegressor, multi_index
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+README = Path(__file__).parent / "README.md"
 
 
 def spread(values: list[float], digits: int = 3) -> str:
@@ -46,7 +49,7 @@ def separation() -> None:
     rows = []
     for case in keys(table, "case"):
         cells = [table.numbers("test_mse", case=case, method=m) for m in methods]
-        rows.append([case, *(f"{spread(c)} ({len(c)})" if c else "-" for c in cells)])
+        rows.append([case, *(f"{spread(c)} ({len(c)})" if c else "not run" for c in cells)])
     show(["case", *(f"{m}, test MSE (seeds)" for m in methods)], rows)
 
 
@@ -60,6 +63,17 @@ def pareto() -> None:
             cells = [table.numbers("hv", problem=problem, method=m, budget=budget) for m in methods]
             rows.append([problem, *(spread(c, 4) if c else "-" for c in cells)])
         show([f"budget {budget}", *methods], rows)
+
+
+def blackbox() -> None:
+    """Print hypervolumes on surrogates."""
+    table = Rows("blackbox", ["problem", "method", "seed"], [])
+    rows = []
+    for problem in keys(table, "problem"):
+        cells = [table.numbers("hv", problem=problem, method=m) for m in ("surrogate", "sobol")]
+        best = table.numbers("max_hv", problem=problem)[0]
+        rows.append([problem, *(spread(c, 2) for c in cells), f"{best:.2f}"])
+    show(["problem", "surrogate_search", "Sobol", "exact front"], rows)
 
 
 def sphere() -> None:
@@ -109,7 +123,15 @@ def scaling() -> None:
 def speed() -> None:
     """Print times and ratios."""
     table = Rows("speed", ["what", "n", "m", "dim", "side"], ["ms", "ratio"])
-    show(table.fields, [[row[k] for k in table.fields] for row in table.rows])
+    rows = []
+    for row in table.rows:
+        if row["what"].startswith("cost"):
+            continue
+        rows.append([row["what"], f"{row['n']}, {row['m']}, {row['dim']}", row["side"]])
+        rows[-1] += [f"{float(row['ms']):.2f}", f"{float(row['ratio']):.2f}"]
+    show(["what", "n, m, D", "side", "ms a step", "ratio"], rows)
+    slopes = {row["what"]: row["ratio"] for row in table.rows if row["what"].startswith("cost")}
+    show(["closed form", "slope of log time"], [[k, f"{float(v):.2f}"] for k, v in slopes.items()])
 
 
 def particles() -> None:
@@ -130,9 +152,16 @@ def main() -> None:
     """Print and draw everything."""
     torch.set_num_threads(1)
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for part in (separation, pareto, scaling, sphere, speed, particles):
-        print(f"\n## {part.__name__}")
-        part()
+    text = README.read_text(encoding="utf-8")
+    for part in (separation, pareto, blackbox, scaling, sphere, speed):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            part()
+        begin, end = f"<!-- begin {part.__name__} -->\n", f"\n<!-- end {part.__name__} -->"
+        before, _, rest = text.partition(begin)
+        text = before + begin + said.getvalue() + end + rest.partition(end)[2]
+    README.write_text(text, encoding="utf-8")
+    particles()
 
 
 if __name__ == "__main__":
