@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from moopt.samplers.mfld.data import multi_index as multi_index
     from moopt.samplers.mfld.density import DensityEstimation as DensityEstimation
     from moopt.samplers.mfld.diagnostics import alignment as alignment
+    from moopt.samplers.mfld.diagnostics import dead_fraction as dead_fraction
     from moopt.samplers.mfld.diagnostics import effective_dimension as effective_dimension
     from moopt.samplers.mfld.diagnostics import free_energy as free_energy
     from moopt.samplers.mfld.diagnostics import gibbs_ksd as gibbs_ksd
@@ -73,6 +74,7 @@ _WHERE = {
     "TwoLayerRegression": "network",
     "alignment": "diagnostics",
     "as_problem": "problem",
+    "dead_fraction": "diagnostics",
     "effective_dimension": "diagnostics",
     "free_energy": "diagnostics",
     "gibbs_ksd": "diagnostics",

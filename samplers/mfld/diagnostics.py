@@ -3,7 +3,6 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -166,9 +165,3 @@ def free_energy(engine: "MeanFieldLangevin", k: int = 3) -> Tensor:
     entropy = knn_entropy(engine.particles, k)
     squares = engine.particles.square().sum(dim=-1).mean(dim=-1)
     return engine.functional.value(engine.particles) + decay * squares / 2 - temp * entropy
-
-
-def mean_resultant(particles: Tensor, direction: Any) -> np.ndarray[Any, Any]:
-    """Return the mean projection (...) of particles on a unit direction (D,): the sphere's order parameter."""
-    unit = torch.as_tensor(np.array(direction), dtype=particles.dtype, device=particles.device)
-    return (particles @ (unit / unit.norm())).mean(dim=-1).cpu().numpy()  # type: ignore[no-any-return]

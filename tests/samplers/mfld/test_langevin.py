@@ -19,6 +19,7 @@ from moopt.samplers.mfld import (
     LogAnneal,
     MeanFieldLangevin,
     TwoLayerRegression,
+    free_energy,
     gibbs_ksd,
     knn_entropy,
 )
@@ -119,6 +120,16 @@ def test_stationary_gaussian_has_vanishing_ksd_and_known_entropy():
     assert float(knn_entropy(start)) == pytest.approx(exact, abs=0.1)
 
 
+def test_free_energy_of_a_gaussian():
+    start = torch.randn(1, 4000, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    engine = flat(temperature=0.5, weight_decay=0.5, dim=2, ensemble=1, init=start, dtype=torch.float64)
+    # E|w|^2 = 2, entropy log(2 pi e); the Gaussian is the minimiser, so its free energy is -T log Z.
+    exact = 0.5 * 2 / 2 - 0.5 * math.log(2 * math.pi * math.e)
+    assert float(free_energy(engine)) == pytest.approx(exact, abs=0.03)
+    wide = flat(temperature=0.5, weight_decay=0.5, dim=2, ensemble=1, init=2 * start, dtype=torch.float64)
+    assert float(free_energy(wide)) > float(free_energy(engine)) + 0.2
+
+
 # -------------------------------------------------------------------------------- gradient estimates
 def test_minibatches_are_unbiased():
     functional = regression(n=6)
@@ -215,6 +226,26 @@ def test_ensemble_members_are_independent_runs():
             functional, 10, temperature=0.0, weight_decay=scales[i], step_size=[0.05, 0.02, 0.1][i], init=start[i]
         )
         torch.testing.assert_close(alone.run(40).particles, together[i], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("gradient", ["minibatch", "svrg"])
+def test_ensemble_members_draw_their_own_minibatches(gradient):
+    start = torch.randn(10, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    engine = MeanFieldLangevin(
+        regression(), 10, temperature=0.0, step_size=0.05, ensemble=2, init=start, gradient=gradient, batch_size=4
+    )
+    together = engine.run(5).particles
+    assert not torch.allclose(together[0], together[1])
+    assert bool(torch.isfinite(together).all())
+
+
+def test_every_public_name_can_be_imported():
+    from moopt.samplers import mfld
+
+    for name in mfld.__all__:
+        assert getattr(mfld, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mfld.nothing
 
 
 def test_divergence_is_told_with_a_step_that_would_do():
