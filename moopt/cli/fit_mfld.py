@@ -64,6 +64,8 @@ class FitOptions:
     """Whether targets are numbers or classes."""
     kernel: bool = False
     """Also fit the tuned kernel baseline (regression; memory grows as the square of the rows)."""
+    plot: bool = False
+    """Also draw RUN/particles.png: the particles in the plane of the first two true (or found) directions."""
     seed: int = 0
     """Seed of data, split, start and noise."""
     out: Annotated[str | None, arg(metavar="DIR", help_behavior_hint="(default: runs/mfld/DATA/TIME-sSEED)")] = None
@@ -269,6 +271,12 @@ def _finish(folder: RunDir, model: Any, data: Data, options: FitOptions) -> dict
         from moopt.samplers.mfld.diagnostics import alignment
 
         summary["alignment"] = float(alignment(torch.from_numpy(model.particles_), data.basis))
+    if options.plot:
+        from moopt.plotting import particle_data, plot_particles
+
+        basis = model.subspace(min(2, model.n_features_in_)) if data.basis is None else data.basis
+        ax = plot_particles(particle_data(model.particles_, basis, model.signs_), title=str(options.data))
+        ax.get_figure(root=True).savefig(folder.path / "particles.png", dpi=150)
     try:
         model.save(folder.path / "model.npz")
         atomic_write_text(folder.path / "summary.json", json.dumps(summary, indent=2) + "\n")

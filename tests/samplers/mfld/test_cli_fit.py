@@ -20,7 +20,7 @@ def summary(folder):
 
 def test_a_generated_problem(tmp_path, capsys):
     out = tmp_path / "run"
-    assert main([*PROBLEM[:-1], "--kernel", "--out", str(out)]) == 0
+    assert main([*PROBLEM[:-1], "--kernel", "--plot", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "test_mse" in said
     assert f"written: {out}" in said
@@ -28,6 +28,7 @@ def test_a_generated_problem(tmp_path, capsys):
     assert result["test_mse"] < result["target_variance"]
     assert 0 < result["alignment"] <= 1
     assert "kernel_test_mse" in result
+    assert (out / "particles.png").stat().st_size > 5000
     assert RunDir.open(out).status == "finished"
     assert MFLDRegressor.load(out / "model.npz").scale_ == result["scale"]
     assert main([*PROBLEM, "--out", str(out)]) == 2
@@ -56,7 +57,18 @@ def test_a_table_with_classes(tmp_path):
     X = rng.standard_normal((120, 2))
     lines = ["a,kind,b"] + [f"{a},{'up' if a > 0 else 'down'},{b}" for a, b in X]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    args = ["fit", "mfld", "--data", str(tmp_path / "t.csv"), "--target", "kind", "--task", "classification", *SMALL]
+    args = [
+        "fit",
+        "mfld",
+        "--data",
+        str(tmp_path / "t.csv"),
+        "--target",
+        "kind",
+        "--task",
+        "classification",
+        "--plot",
+        *SMALL,
+    ]
     assert main([*args, "--out", str(tmp_path / "run")]) == 0
     assert summary(tmp_path / "run")["test_accuracy"] > 0.9
     assert MFLDClassifier.load(tmp_path / "run" / "model.npz").classes_.tolist() == ["down", "up"]
