@@ -273,10 +273,13 @@ def _finish(folder: RunDir, model: Any, data: Data, options: FitOptions) -> dict
         summary["alignment"] = float(alignment(torch.from_numpy(model.particles_), data.basis))
     if options.plot:
         from moopt.plotting import particle_data, plot_particles
+        from moopt.plotting.style import new_figure
 
         basis = model.subspace(min(2, model.n_features_in_)) if data.basis is None else data.basis
-        ax = plot_particles(particle_data(model.particles_, basis, model.signs_), title=str(options.data))
-        ax.get_figure(root=True).savefig(folder.path / "particles.png", dpi=150)
+        figure = new_figure(4.6, 4.8)
+        found = particle_data(model.particles_, basis, model.signs_)
+        plot_particles(found, ax=figure.subplots(), title=str(options.data))
+        figure.savefig(folder.path / "particles.png", dpi=150)
     try:
         model.save(folder.path / "model.npz")
         atomic_write_text(folder.path / "summary.json", json.dumps(summary, indent=2) + "\n")
