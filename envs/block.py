@@ -30,6 +30,7 @@ class StepBuffers:
         terminated: (n,) bool.
         truncated: (n,) bool.
         final_obs: (n, D) float32, the observation that the step itself returned.
+        active: (n,) bool, the copies that the next step moves.
     """
 
     obs: NDArray[np.float32]
@@ -37,6 +38,7 @@ class StepBuffers:
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     final_obs: NDArray[np.float32]
+    active: NDArray[np.bool_]
 
     @classmethod
     def zeros(cls, num_envs: int, obs_size: int, reward_dim: int) -> "StepBuffers":
@@ -47,6 +49,7 @@ class StepBuffers:
             np.zeros(num_envs, np.bool_),
             np.zeros(num_envs, np.bool_),
             np.zeros((num_envs, obs_size), np.float32),
+            np.ones(num_envs, np.bool_),
         )
 
     def part(self, start: int, stop: int) -> "StepBuffers":
@@ -58,6 +61,7 @@ class StepBuffers:
             self.terminated[rows],
             self.truncated[rows],
             self.final_obs[rows],
+            self.active[rows],
         )
 
 
@@ -123,7 +127,9 @@ class EnvBlock:
         self._check_finite(self.buffers.obs, "observation after reset")
 
     def step(self, actions: NDArray[Any]) -> None:
-        """Step every copy once and reset those whose episode ended.
+        """Step every active copy once and reset those whose episode ended.
+
+        An inactive copy keeps its observation; its reward is zero.
 
         Args:
             actions: (n, *action shape), not reused by the caller while the copies may hold rows of it.
@@ -134,9 +140,16 @@ class EnvBlock:
         b = self.buffers
         final, rewards, terminated, truncated = self._final_rows, b.rewards, b.terminated, b.truncated
         direct, encode, width = self._obs_codec.direct, self._obs_codec.encode, self._width
+        active = b.active.tolist()
+        if not all(active):
+            idle = ~b.active
+            b.final_obs[idle], rewards[idle] = b.obs[idle], 0.0
+            terminated[idle] = truncated[idle] = False
         i = 0
         try:
             for i, (step, action) in enumerate(zip(self._steps, self._action_codec.to_env(actions), strict=True)):
+                if not active[i]:
+                    continue
                 obs, reward, terminated[i], truncated[i], _ = step(action)
                 final[i] = obs if direct else encode(obs)
                 if len(reward) != width:
@@ -144,9 +157,9 @@ class EnvBlock:
                 rewards[i] = reward
         except Exception as error:
             raise self._failure(i, f"raised {_describe(error)} on action {actions[i]!r}") from error
-        self.elapsed += 1
+        self.elapsed += b.active
         if self._limit is not None:
-            np.logical_or(truncated, self.elapsed >= self._limit, out=truncated)
+            np.logical_or(truncated, (self.elapsed >= self._limit) & b.active, out=truncated)
         self._check_finite(b.rewards, "reward", actions)
         self._check_finite(b.final_obs, "observation", actions)
         b.obs[:] = b.final_obs

@@ -64,6 +64,7 @@ class ProcessEngine:
         memory_fd = anonymous_file(layout.nbytes)
         try:
             self.buffers, self._actions = layout.map(memory_fd)
+            self.buffers.active[:] = True
             _check_picklable(source)
             for _ in self._shares:
                 self._spawn(memory_fd)

@@ -39,6 +39,7 @@ class Layout:
             ((n,), np.dtype(np.bool_)),
             ((n,), np.dtype(np.bool_)),
             ((n, self.obs_size), np.dtype(np.float32)),
+            ((n,), np.dtype(np.bool_)),
             ((n, *self.action_shape), np.dtype(self.action_dtype)),
         ]
 
@@ -56,7 +57,7 @@ class Layout:
             count = math.prod(shape)
             arrays.append(np.frombuffer(memory, dtype, count, offset).reshape(shape))
             offset += _padded(shape, dtype)
-        return StepBuffers(*arrays[:5]), arrays[5]
+        return StepBuffers(*arrays[:6]), arrays[6]
 
 
 def anonymous_file(nbytes: int) -> int:

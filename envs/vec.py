@@ -161,19 +161,29 @@ class MOVecEnv(VecEnv):
         self._elapsed[:] = 0
         return self._engine.buffers.obs.copy()
 
-    def step_arrays(self, actions: Any) -> VecStep:
-        """Step every copy once.
+    def step_arrays(self, actions: Any, active: NDArray[np.bool_] | None = None) -> VecStep:
+        """Step every copy once, or only some.
 
         Args:
             actions: (E, A) floats for Box actions, (E,) integers 0..n-1 for discrete ones.
+            active: (E,) booleans, the copies to step; the others stay where they are, with reward zero and no end of
+                the episode. ``None`` steps all.
 
         Raises:
             ValueError: The actions have a wrong shape, type or range.
             EnvError: An environment raised or returned numbers that are not finite; a worker died. All is
                 closed then.
         """
-        self.step_async(actions)
-        return self._finish()
+        self._check_open()
+        if active is not None and (active.shape != (self.num_envs,) or active.dtype != np.bool_):
+            raise ValueError(f"active must be ({self.num_envs},) booleans, got {active.dtype} {active.shape}")
+        self._engine.buffers.active[:] = True if active is None else active
+        try:
+            self.step_async(actions)
+            return self._finish()
+        finally:
+            if active is not None and not self._closed:
+                self._engine.buffers.active[:] = True
 
     def step_async(self, actions: Any) -> None:
         """Start a step (see `step_arrays`); `step_wait` finishes it."""
@@ -211,7 +221,7 @@ class MOVecEnv(VecEnv):
         with self._closing_on_failure():
             self._engine.wait()
         b = self._engine.buffers
-        self._elapsed += 1
+        self._elapsed += b.active
         done = b.terminated | b.truncated
         self._episodes += done
         self._elapsed[done] = 0

@@ -124,9 +124,7 @@ class CMORL:
         """
         plan = TrainingPlan.of(self.config, self.description.reward_dim, total_steps)
         with Training(self, plan, run, resume) as training:
-            population = training.population
             while training.stage == 1 and training.updates < plan.init_updates and training.goes_on:
-                population.set_schedule(plan.learning_rate(training.updates), plan.entropy_coef(training.updates))
                 training.learn(plan.preferences)
                 self._after_update(training, callback, screen=training.updates == plan.init_updates)
             training.enter_extension()

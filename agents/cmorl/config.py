@@ -29,6 +29,9 @@ class CMORLConfig:
     """Adam step size, annealed linearly to zero over stage 1."""
     extension_lr_scale: float = 1.0
     """Stage 2 starts every policy at learning_rate times this."""
+    extension_temperature: float = 1.0
+    """Stage 2 starts every policy with its action distribution this much wider: logits divided by it (discrete) or
+    deviations multiplied by it (continuous). Above 1 it explores anew; the most likely action stays the same."""
     gamma: float = 0.99
     """Discount factor of training."""
     gae_lambda: float = 0.95
@@ -40,9 +43,9 @@ class CMORLConfig:
     batch_size: int = 128
     """Minibatch size per policy."""
     entropy_coef: float = 0.0
-    """Weight of the entropy bonus at the beginning of stage 1."""
+    """Weight of the entropy bonus at the beginning of stage 1, and of each round of stage 2."""
     final_entropy_coef: float | None = None
-    """Its value at the end of stage 1, reached linearly, and all through stage 2; None keeps it constant."""
+    """Its value at their end, reached linearly; None keeps it constant."""
     value_coef: float = 0.5
     """Weight of the value loss."""
     max_grad_norm: float = 0.5
@@ -107,6 +110,7 @@ class CMORLConfig:
         for name in (
             "learning_rate",
             "extension_lr_scale",
+            "extension_temperature",
             "clip_range",
             "max_grad_norm",
             "barrier_t",

@@ -69,7 +69,7 @@ def threshold(returns: Array, scale: Array, config: CMORLConfig, tries: int) -> 
     """
     if config.threshold == "beta":
         return returns - (1.0 - config.beta) * np.abs(returns)
-    return returns - min(config.delta * 2.0**tries, _WIDEST_SLACK) * scale
+    return returns - min(config.delta * 2.0**tries, max(config.delta, _WIDEST_SLACK)) * scale
 
 
 def barrier_weights(slots: Sequence[Slot], scale: Array, config: CMORLConfig) -> Array:

@@ -60,14 +60,15 @@ class TrainingPlan:
             )
         return cls(config, int(total_steps), preferences, max(1, int(config.init_fraction * total_steps) // cost))
 
-    def learning_rate(self, update: int) -> float:
-        """Return the step size of stage 1 at an update: linear to zero."""
-        return self.config.learning_rate * (1.0 - update / self.init_updates)
-
-    def entropy_coef(self, update: int) -> float:
-        """Return the weight of the entropy bonus at an update of stage 1; from ``init_updates`` on, that of stage 2."""
-        first, last = self.config.entropy_coef, self.config.final_entropy_coef
-        return first if last is None else first + (last - first) * min(1.0, update / self.init_updates)
+    def schedule(self, stage: int, update: int) -> tuple[float, float]:
+        """Return the learning rate and the entropy coefficient of an update of stage 1, or of a round of stage 2."""
+        config, length = self.config, self.init_updates if stage == 1 else self.config.round_updates
+        done = update / length
+        first, last = config.entropy_coef, config.final_entropy_coef
+        entropy_coef = first if last is None else first + (last - first) * done
+        if stage == 1:
+            return config.learning_rate * (1.0 - done), entropy_coef
+        return config.learning_rate * config.extension_lr_scale, entropy_coef
 
     def cost(self, num_members: int) -> int:
         """Return the steps of one update of ``num_members`` policies."""
@@ -167,8 +168,16 @@ class Training:
         Returns:
             (M, n) discounted returns of the episodes that ended; the critic's estimate where none did.
         """
+        self.population.set_schedule(*self.plan.schedule(self.stage, self.updates))
         rollout, returns = self.population.collect(self.config.num_steps, self._generators["actions"])
-        self.population.update(rollout, weights, self._generators["shuffles"])
+        strength = None
+        if self.stage == 2:
+            # Where the objective itself paid nothing, its constraints must not be blown up to full strength: the policy
+            # would settle on its parent instead of exploring.
+            shares = weights * self.scale
+            moved = np.ptp(rollout.rewards, axis=(0, 2)) > 0.0
+            strength = (shares * moved).sum(1) / shares.sum(1)
+        self.population.update(rollout, weights, self._generators["shuffles"], strength)
         self.updates += 1
         self.total_updates += 1
         self.train_steps += self.plan.cost(self.population.num_members)
@@ -192,9 +201,7 @@ class Training:
         self.updates = 0
         self._build_population(len(states))
         self.population.load_members(states)
-        self.population.set_schedule(
-            self.config.learning_rate * self.config.extension_lr_scale, self.plan.entropy_coef(self.plan.init_updates)
-        )
+        self.population.network.widen(self.config.extension_temperature)
 
     def close_round(self) -> None:
         """Record, on held-out stochastic episodes, how far each child is from its constraints."""

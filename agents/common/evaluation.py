@@ -71,7 +71,7 @@ def evaluate_policies(
         raw = torch.from_numpy(obs.reshape(M, K, -1)).to(device)
         with torch.no_grad():
             actions = adapter.to_env(policies.act(raw, noise).cpu().numpy())
-        step = envs.step_arrays(actions)
+        step = envs.step_arrays(actions, active=running)
         discounted[running] += discount * step.rewards[running]
         undiscounted[running] += step.rewards[running]
         lengths += running

@@ -129,6 +129,16 @@ class StackedActorCritic:
                 torch.nn.init.orthogonal_(weight, gain, generator=generator)
                 self.parameters[name][m].copy_(weight.T)
 
+    @torch.no_grad()
+    def widen(self, temperature: float) -> None:
+        """Widen every action distribution: divide logits, or multiply standard deviations, by ``temperature``."""
+        if self.shape.action_kind == "box":
+            self.parameters["log_std"].add_(math.log(temperature))
+            return
+        last = len(self.shape.hidden_sizes)
+        for kind in ("weight", "bias"):
+            self.parameters[f"actor.{last}.{kind}"].div_(temperature)
+
     def actor(self, obs: Tensor) -> Tensor:
         """Return logits or action means (M, B, A) of normalised observations (M, B, D)."""
         return self._mlp("actor", obs)

@@ -223,8 +223,17 @@ class Population:
         )
         return rollout, self.episodes.update(rewards, dones)
 
-    def update(self, rollout: Rollout, weights: Array, generator: torch.Generator) -> None:
-        """Improve every member on its rollout along its own weights (M, n) over the objectives' raw rewards."""
+    def update(
+        self, rollout: Rollout, weights: Array, generator: torch.Generator, strength: Array | None = None
+    ) -> None:
+        """Improve every member on its rollout.
+
+        Args:
+            rollout: From ``collect``.
+            weights: (M, n), each member's own over the objectives' raw rewards.
+            generator: Source of the shuffles.
+            strength: (M,) factors of the standardised advantages; ``None`` for 1.
+        """
         M = self.num_members
         T = len(rollout.rewards)
         self.scaler.update(rollout.rewards, rollout.dones)
@@ -240,14 +249,15 @@ class Population:
                 actions=rollout.actions.transpose(0, 1).flatten(1, 2),
                 log_probs=torch.empty(0),
                 # Where no reward was ever seen the advantage is the critic's noise, which standardising would blow up.
-                advantages=scalarize_advantages(advantages, self._tensor(weights * scale * self.scaler.seen())),
+                advantages=scalarize_advantages(advantages, self._tensor(weights * scale * self.scaler.seen()))
+                * (1.0 if strength is None else self._tensor(strength[:, None])),
                 returns=returns,
             )
             batch.log_probs, _ = self.network.log_prob_entropy(batch.obs, batch.actions)
         ppo_update(self.network, self.optimizer, batch, self.ppo, generator)
         self._merge_obs(rollout)
 
-    def set_schedule(self, learning_rate: float | Tensor, entropy_coef: float) -> None:
+    def set_schedule(self, learning_rate: float, entropy_coef: float) -> None:
         """Set what may change from update to update."""
         self.optimizer.set_learning_rate(learning_rate)
         self.ppo = replace(self.ppo, entropy_coef=entropy_coef)
@@ -259,12 +269,10 @@ class Population:
         return np.asarray(values, dtype=np.float64) * self.scaler.scale()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that the next ``collect`` and ``update`` depend on, environments included."""
+        """Return all that the next ``collect`` and ``update`` depend on, except what ``set_schedule`` sets."""
         return {
             "flat": self.network.flat.detach().cpu(),
             "optimizer": self.optimizer.state_dict(),
-            "learning_rate": self.optimizer.learning_rate[:, 0].cpu(),
-            "entropy_coef": self.ppo.entropy_coef,
             "obs_moments": self.obs_moments.state_dict(),
             "return_moments": self.scaler.moments.state_dict(),
             "running": self.scaler.running,
@@ -278,7 +286,6 @@ class Population:
         with torch.no_grad():
             self.network.flat.copy_(state["flat"])
         self.optimizer.load_state_dict(state["optimizer"])
-        self.set_schedule(state["learning_rate"].to(self.device), state["entropy_coef"])
         self.obs_moments = RunningMoments.from_state_dict(state["obs_moments"])
         self.scaler.moments = RunningMoments.from_state_dict(state["return_moments"])
         self.scaler.running = state["running"].copy()

@@ -6,13 +6,15 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecCheckNan, VecEnvWrapper, VecMonitor
 
 from moopt.envs import EnvError, make_vec_env
+from moopt.envs.vec import VecStep
 from moopt.testing.envs import ToyEnv, random_actions, rollout
 
 
 def toy(num_envs=3, **kwargs):
     limit = kwargs.pop("max_episode_steps", 6)
+    own = {name: kwargs.pop(name) for name in ("num_workers",) if name in kwargs}
     seed = kwargs.pop("seed", 0)
-    return make_vec_env(ToyEnv, num_envs, seed=seed, max_episode_steps=limit, env_kwargs=kwargs)
+    return make_vec_env(ToyEnv, num_envs, seed=seed, max_episode_steps=limit, env_kwargs=kwargs, **own)
 
 
 def drive(vec, steps):
@@ -324,3 +326,37 @@ def test_boxes_of_any_shape():
     assert random_actions(vec, np.random.default_rng(0)).shape == (2, 4)
     state = vec.state_dict()
     assert make_vec_env(Grid, 2, seed=0).load_state_dict(state).tolist() == [[4] * 6] * 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_only_active_copies_step(workers):
+    """Stepping some copies is stepping them alone; the others lose nothing, their episodes resume exactly."""
+    plain, masked = toy(4, num_workers=workers), toy(4, num_workers=workers)
+    plain.reset()
+    before = masked.reset().copy()
+    active = np.array([True, False, True, False])
+    for t in range(5):
+        expected = plain.step_arrays([t % 2] * 4)
+        step = masked.step_arrays([t % 2] * 4, active=active)
+        for name in VecStep._fields:
+            np.testing.assert_array_equal(getattr(step, name)[active], getattr(expected, name)[active])
+        np.testing.assert_array_equal(step.obs[~active], before[~active])
+        assert not step.rewards[~active].any()
+        assert not (step.terminated | step.truncated)[~active].any()
+    state = masked.state_dict()
+    np.testing.assert_array_equal(state["steps"][~active], 0)
+    again = toy(4, num_workers=workers)
+    again.load_state_dict(state)
+    for t in range(4):
+        first, second = masked.step_arrays([t % 2] * 4), again.step_arrays([t % 2] * 4)
+        np.testing.assert_array_equal(first.obs, second.obs)
+        np.testing.assert_array_equal(first.rewards, second.rewards)
+    for vec in (plain, masked, again):
+        vec.close()
+
+
+def test_a_wrong_mask_is_refused():
+    vec = toy(3)
+    vec.reset()
+    with pytest.raises(ValueError, match="active must be \\(3,\\) booleans"):
+        vec.step_arrays([0, 0, 0], active=np.ones(2, bool))

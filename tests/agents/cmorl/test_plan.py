@@ -25,17 +25,23 @@ def test_a_budget_below_one_update_is_refused():
         TrainingPlan.of(CMORLConfig(), 2, 24_575)
 
 
-def test_schedules_are_linear_over_stage_one():
-    config = CMORLConfig(learning_rate=1e-3, entropy_coef=0.05, final_entropy_coef=0.01, num_envs=1, num_steps=10)
+def test_schedules_are_linear_over_stage_one_and_over_each_round():
+    config = CMORLConfig(
+        learning_rate=1e-3,
+        extension_lr_scale=0.5,
+        entropy_coef=0.05,
+        final_entropy_coef=0.01,
+        round_updates=10,
+        num_envs=1,
+        num_steps=10,
+    )
     plan = TrainingPlan.of(config, 2, 1000)
-    half = plan.init_updates / 2
-    assert plan.learning_rate(0) == 1e-3
-    assert plan.learning_rate(half) == pytest.approx(5e-4)
-    assert plan.entropy_coef(0) == 0.05
-    assert plan.entropy_coef(half) == pytest.approx(0.03)
-    assert plan.entropy_coef(plan.init_updates) == plan.entropy_coef(10**6) == pytest.approx(0.01)
+    assert plan.schedule(1, 0) == (1e-3, 0.05)
+    assert plan.schedule(1, plan.init_updates / 2) == pytest.approx((5e-4, 0.03))
+    assert plan.schedule(2, 0) == (5e-4, 0.05)
+    assert plan.schedule(2, 5) == pytest.approx((5e-4, 0.03))
 
 
 def test_entropy_stays_constant_unless_asked():
     plan = TrainingPlan.of(CMORLConfig(entropy_coef=0.02, num_envs=1, num_steps=10), 2, 1000)
-    assert {plan.entropy_coef(u) for u in range(20)} == {0.02}
+    assert {plan.schedule(stage, update)[1] for stage in (1, 2) for update in range(9)} == {0.02}
