@@ -52,7 +52,7 @@ lock: setup-dev  ## Pin the newest versions that fit pyproject.toml in constrain
 	$(BIN)/pip-compile --quiet --all-extras --strip-extras --no-header --no-annotate --no-emit-find-links \
 		--no-emit-index-url --no-emit-trusted-host --unsafe-package pip --unsafe-package setuptools \
 		--upgrade-package torch==$(TORCH) -o constraints.txt pyproject.toml
-	sed -i -e '/^moopt /d' -e 's/^\(torch==[0-9.]*\)+.*/\1/' constraints.txt
+	sed -i -e '/^moopt /d' -e '/^\(#.*\)\?$$/d' -e 's/^\(torch==[0-9.]*\)+.*/\1/' constraints.txt
 
 build: setup-dev  ## Build the wheel and the source archive.
 	rm -rf dist

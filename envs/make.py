@@ -55,7 +55,7 @@ def make_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: An
     Examples:
         >>> env = make_env("deep-sea-treasure-v0")
         >>> obs, info = env.reset(seed=0)
-        >>> env.step(1)[1].tolist()
+        >>> env.step(1)[1].round(2).tolist()
         [0.7, -1.0]
         >>> env.close()
     """

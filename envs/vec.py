@@ -69,7 +69,7 @@ def make_vec_env(
         >>> vec = make_vec_env("deep-sea-treasure-v0", 2, seed=0)
         >>> vec.reset().shape
         (2, 2)
-        >>> vec.step_arrays([1, 3]).rewards.tolist()
+        >>> vec.step_arrays([1, 3]).rewards.round(2).tolist()
         [[0.7, -1.0], [0.0, -1.0]]
         >>> vec.close()
     """

@@ -45,8 +45,9 @@ def box_decomposition(
         ValueError: On wrong shapes, or NaN.
 
     Example:
-        >>> box_decomposition([[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0], kind="dominated").tolist()
-        [[[0.0, 0.0], [1.0, 0.0]], [[1.0, 2.0], [2.0, 1.0]]]
+        >>> lower, upper = box_decomposition([[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0], kind="dominated")
+        >>> float((upper - lower).prod(-1).sum())
+        3.0
     """
     check_choice("kind", kind, ("nondominated", "dominated"))
     check_choice("backend", backend, ("auto", "numba", "numpy"))

@@ -33,6 +33,7 @@ from moopt.runs import (
     Result,
     RunDir,
     config_to_dict,
+    resolve_device,
     seed_streams,
     torch_generator,
     versions,
@@ -79,7 +80,7 @@ class CMORL:
         self.env, self.seed = env, int(seed)
         self.config = config = config or CMORLConfig()
         config.check()
-        self.device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+        self.device = resolve_device(device)
         self.description = describe_env(env, max_episode_steps=config.max_episode_steps)
         n = self.description.reward_dim
         self.ref_point = _reference_point(config.ref_point, self.description.ref_point, n, self.description.id)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,9 @@ def train_one(task: RunTask, debuggable: bool = False) -> Outcome:
             raise
         return Outcome(task.path, "failed", " ".join(f"{_kind(error)}{error}".split()))
     front = result.front
-    volume = f", hypervolume {front.hypervolume():.6g}" if front.ref_point is not None else ""
+    with warnings.catch_warnings():  # a reference point that nothing reaches was said when the training ended
+        warnings.simplefilter("ignore", UserWarning)
+        volume = f", hypervolume {front.hypervolume():.6g}" if front.ref_point is not None else ""
     seconds = time.monotonic() - start
     return Outcome(task.path, "finished", f"front of {len(front)} policies{volume}, {seconds:.0f} s")
 

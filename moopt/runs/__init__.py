@@ -19,6 +19,7 @@ _WHERE = {
     "config_to_dict": "config",
     "load_config_file": "config",
     "child_sequence": "seeding",
+    "resolve_device": "device",
     "numpy_generator": "seeding",
     "seed_streams": "seeding",
     "torch_generator": "seeding",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # the aliases tell type checkers that these are public
     from moopt.runs.config import config_from_mapping as config_from_mapping
     from moopt.runs.config import config_to_dict as config_to_dict
     from moopt.runs.config import load_config_file as load_config_file
+    from moopt.runs.device import resolve_device as resolve_device
     from moopt.runs.errors import CheckpointError as CheckpointError
     from moopt.runs.errors import ConfigError as ConfigError
     from moopt.runs.errors import MissingExtraError as MissingExtraError

@@ -2,7 +2,7 @@
 
 Examples:
     >>> from moopt.testing.envs import check_mo_env, check_vec_env
-    >>> check_mo_env("deep-sea-treasure-v0")
+    >>> description = check_mo_env("deep-sea-treasure-v0")
     >>> check_vec_env("deep-sea-treasure-v0", num_workers=0)
 """
 

@@ -1,0 +1,178 @@
+"""The commands as a user chains them, on the smallest budgets."""
+
+import csv
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+from moopt.cli.main import COMMANDS, main
+
+TINY = {
+    "num_policies": 2,
+    "num_envs": 2,
+    "num_steps": 16,
+    "batch_size": 16,
+    "num_epochs": 1,
+    "num_select": 1,
+    "round_updates": 2,
+    "eval_episodes": 1,
+    "final_eval_episodes": 2,
+    "checkpoint_interval": 1,
+}
+FLAGS = [text for name, value in TINY.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two seeds of one training, made by two jobs."""
+    out = tmp_path_factory.mktemp("runs") / "dst"
+    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "1e3", "--seeds", "0", "1"]
+    assert main([*argv, "--jobs", "2", "--out", str(out), *FLAGS, "--quiet"]) == 0
+    return out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(capsys, command):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "100")
+        try:
+            code = main([command, "--help"])
+        except SystemExit as end:
+            code = end.code
+    assert code in (0, None)
+    said = capsys.readouterr().out
+    assert f"moopt {command}" in said
+    assert len(said.splitlines()) > 5
+
+
+def test_help_lists_every_command_and_setting(capsys):
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"\n  {name} " in said
+    main(["train", "cmorl", "--help"])
+    said = capsys.readouterr().out
+    for name in TINY:
+        assert f"--{name.replace('_', '-')}" in said
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["train", "cmorl", "--help"], ["--version"]])
+def test_the_front_desk_opens_without_heavy_libraries(argv):
+    code = (
+        "import sys; from moopt.cli.main import main\n"
+        f"try: main({argv!r})\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'gymnasium', 'stable_baselines3', 'matplotlib', 'botorch', 'scipy'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.bench
+def test_start_up_times():
+    """Whole processes, medians of seven; run by hand on an idle machine."""
+    for argv, limit in ((["--help"], 0.2), (["train", "cmorl", "--help"], 0.4)):
+        seconds = []
+        for _ in range(7):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-m", "moopt", *argv], capture_output=True, check=True)
+            seconds.append(time.perf_counter() - start)
+        assert statistics.median(seconds) < limit, f"moopt {' '.join(argv)}: {seconds}"
+
+
+def test_seeds_give_a_folder_each(runs):
+    for seed in (0, 1):
+        config = json.loads((runs / f"seed-{seed}" / "config.json").read_text())
+        assert config["seed"] == seed
+        assert config["total_steps"] == 1000
+        assert config["config"]["num_steps"] == 16
+        assert json.loads((runs / f"seed-{seed}" / "status.json").read_text())["status"] == "finished"
+        with (runs / f"seed-{seed}" / "metrics.csv").open() as file:
+            steps = [int(row["step"]) for row in csv.DictReader(file)]
+        assert steps == sorted(steps)
+        assert 0 < steps[-1] <= 1000
+
+
+def test_seeds_are_as_if_trained_alone(runs, tmp_path):
+    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "1000", "--seed", "1"]
+    assert main([*argv, "--out", str(tmp_path / "alone"), *FLAGS, "--quiet"]) == 0
+    assert (tmp_path / "alone" / "front.csv").read_bytes() == (runs / "seed-1" / "front.csv").read_bytes()
+
+
+def test_a_settings_file_is_the_flags(runs, tmp_path):
+    file = tmp_path / "settings.yaml"
+    lines = ["algo: cmorl", "env: deep-sea-treasure-v0", "total_steps: 777"]
+    file.write_text("\n".join(lines + [f"{name}: {value}" for name, value in TINY.items()]))
+    argv = ["train", "--config", str(file), "--total-steps", "1000", "--seed", "0", "--out", str(tmp_path / "run")]
+    assert main([*argv, "--quiet"]) == 0
+    assert (tmp_path / "run" / "front.csv").read_bytes() == (runs / "seed-0" / "front.csv").read_bytes()
+
+
+def test_a_runs_own_config_trains_it_again(runs, tmp_path):
+    argv = ["train", "--config", str(runs / "seed-0" / "config.json"), "--out", str(tmp_path / "run"), "--quiet"]
+    assert main(argv) == 0
+    assert (tmp_path / "run" / "front.csv").read_bytes() == (runs / "seed-0" / "front.csv").read_bytes()
+
+
+def test_finished_runs_are_skipped(runs, capsys):
+    before = (runs / "seed-0" / "status.json").read_bytes()
+    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "1000", "--seeds", "0", "1"]
+    assert main([*argv, "--out", str(runs), *FLAGS]) == 0
+    assert "finished" in capsys.readouterr().out
+    assert (runs / "seed-0" / "status.json").read_bytes() == before
+
+
+def test_evaluate_compares_with_the_known_front(runs, capsys, tmp_path):
+    argv = ["evaluate", str(runs / "seed-0"), "--episodes", "2", "--gamma-eval", "1", "--seed", "3"]
+    assert main([*argv, "--out", str(tmp_path / "front.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "994.3" in said
+    assert "this run" in said
+    assert (runs / "seed-0" / "evaluation.json").exists()
+    assert (tmp_path / "front.csv").read_text().startswith("treasure,time")
+
+
+def test_plot_draws_runs_together(runs, capsys, tmp_path):
+    out = tmp_path / "figure.png"
+    assert main(["plot", str(runs), "--out", str(out)]) == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_lists(capsys):
+    assert main(["list", "envs"]) == 0
+    said = capsys.readouterr().out
+    for word in ("minecart-v0", "mo-hopper-2obj-v5", "ref_point", "gamma_eval"):
+        assert word in said
+    assert main(["list", "methods"]) == 0
+    assert "cmorl" in capsys.readouterr().out
+
+
+def test_info_names_versions(capsys):
+    assert main(["info"]) == 0
+    said = capsys.readouterr().out
+    for word in ("torch", "mo-gymnasium", "kernel backend", "device"):
+        assert word in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_the_run_and_says_how_to_go_on(tmp_path, number):
+    run = tmp_path / "run"
+    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "20000", "--out", str(run), *FLAGS]
+    command = [sys.executable, "-m", "moopt", *argv]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list((run / "checkpoints").glob("*.npz")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode in (130, 143)
+    assert "Traceback" not in said
+    assert f"moopt train --resume {run}" in said.splitlines()[-1]
+    assert json.loads((run / "status.json").read_text())["status"] == "interrupted"
+    assert main(["train", "--resume", str(run), "--quiet"]) == 0
+    assert (run / "front.csv").exists()

@@ -1,0 +1,175 @@
+"""What users mistype or run into: one clear line, the right exit code, no traceback, nothing lost."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from moopt.cli.main import main
+from moopt.testing.toy_env import ToyEnv
+
+QUICK = ["--num-envs", "2", "--num-steps", "16", "--batch-size", "16", "--num-epochs", "1", "--eval-episodes", "1"]
+QUICK += ["--final-eval-episodes", "1", "--num-policies", "2", "--num-select", "1", "--round-updates", "2", "--quiet"]
+
+
+def train(out, *more, env="deep-sea-treasure-v0", steps="400"):
+    return ["train", "cmorl", "--env", env, "--total-steps", steps, "--out", str(out), *QUICK, *more]
+
+
+def fails(capsys, argv, pattern, code=2):
+    """Assert the exit code and that all of standard error is one line that matches."""
+    assert main([str(a) for a in argv]) == code
+    said = capsys.readouterr().err
+    lines = said.strip().splitlines()
+    assert len(lines) == 1, said
+    assert lines[0].startswith("moopt: error: ")
+    assert "Traceback" not in said
+    assert re.search(pattern, lines[0]), lines[0]
+
+
+class NaNEnv(ToyEnv):
+    """Pays NaN from the fiftieth step on."""
+
+    def step(self, action):
+        obs, reward, *rest = super().step(action)
+        self.count = getattr(self, "count", 0) + 1
+        return obs, np.full_like(reward, np.nan) if self.count > 49 else reward, *rest
+
+
+@pytest.fixture
+def nan_env():
+    gym.register("NaNReward-v0", NaNEnv)
+    yield "NaNReward-v0"
+    del gym.registry["NaNReward-v0"]
+
+
+def test_unknown_names_come_with_the_nearest(capsys, tmp_path):
+    fails(capsys, ["trian"], "unknown command 'trian'.*train")
+    fails(capsys, ["--hlep"], "unknown option '--hlep'.*--help")
+    fails(capsys, train(tmp_path / "x", env="deep-sea-tresure-v0"), "deep-sea-tresure-v0.*deep-sea-treasure-v0")
+    fails(capsys, train(tmp_path / "x", "--num-polices", "3"), "--num-polices.*--num-policies")
+    fails(capsys, ["train", "cmrol", "--env", "x"], "cmrol.*cmorl")
+    fails(capsys, ["list", "envz"], "envz.*envs")
+    assert not (tmp_path / "x").exists()
+
+
+def test_environments_that_do_not_fit(capsys, tmp_path):
+    fails(capsys, train(tmp_path / "x", env="CartPole-v1"), r"CartPole-v1.*(vector|scalar)")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("steps", ["0", "-5", "many", "1e30x", "10"])
+def test_budgets_that_do_nothing(capsys, tmp_path, steps):
+    fails(capsys, train(tmp_path / "x", steps=steps), "total.steps")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--num-envs", "0"),
+        ("--learning-rate", "-1"),
+        ("--gamma", "1.5"),
+        ("--init-fraction", "0"),
+        ("--hidden-sizes", "0"),
+        ("--threshold", "rnage"),
+        ("--device", "tpu"),
+        ("--gamma-eval", "nan"),
+        ("--ref-point", "1"),
+        ("--seed", "-1"),
+        ("--jobs", "0"),
+    ],
+)
+def test_settings_out_of_range_are_named(capsys, tmp_path, flag, value):
+    # The flag comes last, so that it wins over the quick settings.
+    name = flag.strip("-").replace("-", ".")
+    fails(capsys, train(tmp_path / "x", flag, value), name)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_reference_point_nobody_reaches_is_said_and_the_front_kept(capsys, tmp_path):
+    assert main(train(tmp_path / "x", "--ref-point", "1000", "1000")) == 0
+    said = capsys.readouterr().err
+    assert len(said.strip().splitlines()) == 1
+    assert "ref_point" in said
+    assert (tmp_path / "x" / "front.csv").read_text().count("\n") >= 2
+
+
+def test_nan_rewards_stop_the_run_and_name_the_place(capsys, tmp_path, nan_env):
+    fails(capsys, train(tmp_path / "x", "--ref-point", "-9", "-9", env=nan_env), r"NaNReward-v0.*step.*nan", code=1)
+    assert json.loads((tmp_path / "x" / "status.json").read_text())["status"] == "failed"
+
+
+def test_an_existing_folder_is_never_written_over(capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    fails(capsys, train(tmp_path), "not empty")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["notes.txt"]
+
+
+def test_folders_that_cannot_be_written(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    fails(capsys, train(tmp_path / "file" / "run"), "file/run")
+    fails(capsys, train("/proc/nothing/run"), "/proc/nothing")
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path):
+    """A file size limit of 20 KB stands in for a full disk: the first checkpoint cannot be written."""
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000));"
+        "from moopt.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    argv = train(tmp_path / "x", "--checkpoint-interval", "1", steps="2000")
+    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert re.search("cannot write .*x", done.stderr)
+    assert not list((tmp_path / "x").rglob("*.tmp*"))
+
+
+def test_wrong_folders_for_evaluate_and_plot(capsys, tmp_path):
+    fails(capsys, ["evaluate", tmp_path / "none"], "none")
+    fails(capsys, ["evaluate", tmp_path], "not a run folder|no run")
+    fails(capsys, ["plot", tmp_path, "--out", tmp_path / "x.png"], "run")
+    fails(capsys, ["plot", tmp_path, "--out", tmp_path / "x.gif"], r"\.gif.*\.png")
+    fails(capsys, ["train", "--resume", tmp_path / "none"], "none")
+    fails(capsys, ["evaluate", tmp_path, "--episodes", "0"], "episodes")
+
+
+def test_settings_files_with_mistakes(capsys, tmp_path):
+    file = tmp_path / "settings.yaml"
+    file.write_text("algo: cmorl\nenv: deep-sea-treasure-v0\ntotal_stepz: 100\n")
+    fails(capsys, ["train", "--config", file], "total_stepz.*total_steps")
+    file.write_text("algo: [cmorl\n")
+    fails(capsys, ["train", "--config", file], "settings.yaml")
+    file.write_text("algo: cmorl\nnum_envs: lots\n")
+    fails(capsys, ["train", "--config", file], "num_envs.*lots")
+    fails(capsys, ["train", "cmorl", "--config", tmp_path / "none.yaml"], "none.yaml")
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_truncated_checkpoints(capsys, tmp_path):
+    """The newest is damaged: the one before is used, and said. All are damaged: an error, and the files stay."""
+    run = tmp_path / "run"
+    assert main(train(run, "--checkpoint-interval", "1", steps="640")) == 0
+    capsys.readouterr()
+    checkpoints = sorted((run / "checkpoints").iterdir())
+    assert len(checkpoints) >= 2
+    checkpoints[-1].write_bytes(checkpoints[-1].read_bytes()[:500])
+    assert main(["train", "--resume", str(run), "--total-steps", "900", "--quiet"]) == 0
+    assert "going back" in capsys.readouterr().err
+    for checkpoint in (run / "checkpoints").iterdir():
+        checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    before = sorted(p.name for p in (run / "checkpoints").iterdir())
+    assert main(["train", "--resume", str(run), "--total-steps", "1200", "--quiet"]) != 0
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert "checkpoint" in said.splitlines()[-1]
+    assert sorted(p.name for p in (run / "checkpoints").iterdir()) == before

@@ -1,0 +1,120 @@
+"""Rules of the house that no linter checks."""
+
+import ast
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("agents", "envs", "samplers", "kernels")
+SOURCES = sorted(p for room in ("moopt", *ROOMS) for p in (ROOT / room).rglob("*.py") if not p.parent.is_symlink())
+MODULES = sorted(
+    {
+        ".".join(("moopt" if p.relative_to(ROOT).parts[0] in ROOMS else "", *p.relative_to(ROOT).with_suffix("").parts))
+        .strip(".")
+        .removesuffix(".__init__")
+        for p in SOURCES
+        if p.name != "__main__.py" and not set(p.relative_to(ROOT).parts[1:-1]) & set(ROOMS)
+    }
+)
+
+
+def tracked():
+    """Text files under version control, or all sources where there is no git."""
+    try:
+        done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return SOURCES
+    paths = [ROOT / line for line in done.stdout.splitlines()]
+    return [p for p in paths if p.is_file() and not p.is_symlink() and p.suffix not in (".png", ".pdf", ".npz")]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_links_of_the_package(room):
+    link = ROOT / "moopt" / room
+    assert link.is_symlink()
+    assert os.readlink(link) == f"../{room}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_bare_names_are_refused(room):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {room}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert f"import moopt.{room}, not {room}" in done.stderr
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_file_fits_a_head(path):
+    assert len(path.read_text().splitlines()) <= 600
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name):
+    module = importlib.import_module(name)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.testmod(module, optionflags=flags).failed == 0
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_global_randomness_and_no_pickle(path):
+    """Also no ``.cuda()``: everything takes a device. cloudpickle serves the pipes to a process's own workers."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert not {alias.name for alias in node.names} & {"pickle", "random", "dill"}, node.lineno
+        if isinstance(node, ast.ImportFrom):
+            assert node.module not in ("pickle", "random", "dill"), node.lineno
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        call = ast.unparse(node.func)
+        assert not re.fullmatch(r"(np|numpy)\.random\.(seed|rand\w*|normal|uniform|choice|shuffle)", call), node.lineno
+        assert call not in ("torch.manual_seed", "torch.seed", "torch.set_rng_state"), node.lineno
+        assert not call.endswith(".cuda"), node.lineno
+        if call == "torch.load":
+            assert any(k.arg == "weights_only" and ast.literal_eval(k.value) for k in node.keywords), node.lineno
+        if call in ("np.load", "numpy.load"):
+            assert not any(k.arg == "allow_pickle" and ast.literal_eval(k.value) for k in node.keywords), node.lineno
+
+
+def test_pages_link_to_what_exists():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*/*.md")]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_project_speaks_of_itself_alone():
+    own = Path(__file__)
+    for path in tracked():
+        if path == own or path.name == "constraints.txt":
+            continue
+        text = path.read_text(errors="replace")
+        found = re.search(r"(?<![\w.])/(work|home|root|opt|Users)/\w|file:///|localhost:\d", text)
+        assert found is None, f"{path.relative_to(ROOT)}: {found.group()}"
+
+
+def test_constraints_pin_releases_only():
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[\w.]+( ;.*)?", line), line
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_rooms(tmp_path):
+    source = tmp_path / "source"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(source)], check=True)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for name in ("agents/cmorl/agent.py", "envs/vec.py", "kernels/dispatch.py", "samplers/__init__.py", "py.typed"):
+        assert f"moopt/{name}" in names
+    assert not {name for name in names if name.split("/")[0] in (*ROOMS, "tests", "experiments")}
