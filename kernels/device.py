@@ -40,7 +40,7 @@ def read_tensor(
 def read_ref_tensor(ref: Any, points: Tensor, maximize: Maximize) -> Tensor:
     """Return minimised reference points that broadcast to (..., d), keeping the graph of a tensor ``ref``."""
     d = points.shape[-1]
-    tensor = torch.as_tensor(ref, device=points.device).to(points.dtype)
+    tensor = torch.as_tensor(ref if isinstance(ref, Tensor) else np.asarray(ref), device=points.device).to(points.dtype)
     if tensor.ndim > 0 and tensor.shape[-1] != d:
         raise ValueError(f"ref of shape {tuple(tensor.shape)} does not match points with {d} objectives")
     if bool(tensor.detach().isnan().any()):
