@@ -88,6 +88,15 @@ FAMILIES: dict[str, tuple[EnvDefaults, ...]] = {
 """Id or family (id without version; the id comes first) to facts, one entry for each number of objectives."""
 
 
+_APPROXIMATE = frozenset({"minecart", "minecart-deterministic"})
+"""Families whose own `pareto_front` looks at some policies only: others dominate points of it."""
+
+
+def knows_exactly(env_id: str) -> bool:
+    """Tell whether the front that an environment computes of itself is exact."""
+    return env_id.rpartition(":")[2].rpartition("-v")[0] not in _APPROXIMATE
+
+
 def lookup(env_id: str, reward_dim: int) -> EnvDefaults | None:
     """Return the facts of an id used with `reward_dim` objectives, or None.
 

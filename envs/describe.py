@@ -11,7 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from moopt.envs.block import peel
-from moopt.envs.defaults import EnvDefaults, lookup
+from moopt.envs.defaults import EnvDefaults, knows_exactly, lookup
 from moopt.envs.errors import EnvError
 from moopt.envs.make import EnvLike, EnvSource, VectorReward, register_mo_gymnasium
 from moopt.envs.spaces import ActionCodec, ObservationCodec
@@ -58,6 +58,13 @@ class EnvDescription:
     reward_units: tuple[str, ...] = ()
     _observations: ObservationCodec | None = field(default=None, repr=False)
     _actions: ActionCodec | None = field(default=None, repr=False)
+
+    @property
+    def front_kind(self) -> str:
+        """``exact`` or ``approximate`` where the environment computes its own Pareto front, else ``-``."""
+        if self.exact_front is None:
+            return "-"
+        return "exact" if knows_exactly(self.id) else "approximate"
 
     def flatten(self, obs: Any) -> NDArray[np.float32]:
         """Return one observation, as the environment gives it, as a flat row (D,).

@@ -116,7 +116,7 @@ def main() -> None:
     for name in ROWS:
         shares = [float(str(line["hv_share"])) for line in lines if line["row"] == name]
         if shares:
-            print(f"{name}: HV {100 * np.median(shares):.1f} % of the exact front (median of {len(shares)} seeds)")
+            print(f"{name}: HV {100 * np.median(shares):.1f} % of the known front (median of {len(shares)} seeds)")
 
 
 if __name__ == "__main__":

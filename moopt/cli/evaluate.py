@@ -61,8 +61,10 @@ def run(argv: Sequence[str]) -> int:
         episodes=args.episodes, gamma_eval=args.gamma_eval, seed=args.seed, deterministic=not args.stochastic
     )
     gamma = front.meta.get("gamma_eval", args.gamma_eval)
-    exact = _exact_front(folder, front, gamma)
+    exact = _known_front(folder, front, gamma)
     summary = _summary(front, exact)
+    if exact is not None:
+        summary["known_front"] = exact.meta["kind"]
     front = front.replace(meta={**front.meta, "evaluation_seed": args.seed, "summary": summary})
     folder.write_front(front, "evaluation")
     if out is not None:
@@ -82,15 +84,16 @@ def _check_out(name: str | None) -> Path | None:
     return out
 
 
-def _exact_front(folder: RunDir, front: "Front", gamma: float | None) -> "Front | None":
-    """Return the exact front under ``gamma``, or None where the environment does not know it."""
+def _known_front(folder: RunDir, front: "Front", gamma: float | None) -> "Front | None":
+    """Return the front that the environment computes of itself under ``gamma``, or None where it does not."""
     from moopt.envs import describe_env
 
     description = describe_env(folder.config["env"])
     if description.exact_front is None or gamma is None:
         return None
     points = description.exact_front(gamma)
-    return front.replace(points=points, solutions=range(len(points)), meta={}).filter()
+    known = front.replace(points=points, solutions=range(len(points)), meta={}).filter()
+    return known.replace(meta={"kind": description.front_kind})
 
 
 def _summary(front: "Front", exact: "Front | None") -> dict[str, Any]:
@@ -113,12 +116,17 @@ def _summary(front: "Front", exact: "Front | None") -> dict[str, Any]:
 def _report(folder: RunDir, front: "Front", summary: dict[str, Any], gamma: float | None, args: Any) -> None:
     rows = [["this run", *(summary.get(k) for k in ("hv", "eu", "sparsity", "n"))]]
     if "exact_n" in summary:
-        rows.append(["exact front", *(summary.get(f"exact_{k}") for k in ("hv", "eu", "sparsity", "n"))])
+        rows.append(
+            [f"{summary['known_front']} front", *(summary.get(f"exact_{k}") for k in ("hv", "eu", "sparsity", "n"))]
+        )
     made = folder.config
     print(f"{made['algo']} on {made['env']}, training seed {made['seed']}: {folder.path}")
     print(format_table(["", "HV", "EU", "sparsity", "n"], rows))
     if "hv_share" in summary:
-        print(f"share of the exact front's HV: {100 * summary['hv_share']:.2f} %")
+        share = f"{100 * summary['hv_share']:.2f} %"
+        print(f"share of the {summary['known_front']} front's HV: {share}")
+        if summary["known_front"] == "approximate":
+            print("the environment's own front looks at some policies only: others can beat it")
     if front.ref_point is not None:
         print(f"reference point: {', '.join(f'{x:g}' for x in front.ref_point)} (larger is better)")
     how = "sampled" if args.stochastic else "deterministic"

@@ -38,12 +38,15 @@ def _envs() -> str:
             env.reward_dim,
             "-" if env.ref_point is None else ", ".join(f"{x:g}" for x in env.ref_point),
             float(env.gamma_eval),
-            "yes" if env.exact_front is not None else "-",
+            env.front_kind,
         ]
         for env in list_envs()
     ]
-    table = format_table(["id", "obs", "action", "rewards", "ref_point", "gamma_eval", "exact front"], rows)
-    return f"{table}\n\nref_point: larger is better. exact front: the true front is known for any discount."
+    table = format_table(["id", "obs", "action", "rewards", "ref_point", "gamma_eval", "known front"], rows)
+    return (
+        f"{table}\n\nref_point: larger is better. known front: the environment computes its Pareto front for any discount;\n"
+        "where that is approximate, policies can beat it."
+    )
 
 
 def _methods() -> str:

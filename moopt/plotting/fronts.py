@@ -115,7 +115,7 @@ def front_data(
         points = exact.points if isinstance(exact, Front) else np.asarray(as_points(exact, name="exact"))
         if points.shape[1] != first.n_obj:
             raise MooptError(f"exact has shape {points.shape}, but the fronts have {first.n_obj} objectives")
-        truth = _series("exact front", first.replace(points=points, solutions=None), ref, -1)
+        truth = _series("known front", first.replace(points=points, solutions=None), ref, -1)
     colors = range(len(named)) if colors is None else colors
     if len(colors) != len(named):
         raise MooptError(f"{len(colors)} colors for {len(named)} fronts")

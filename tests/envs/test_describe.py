@@ -144,3 +144,9 @@ def test_suggested_reference_point_lies_below_every_random_return():
     assert (point < returns.min(axis=0)).all()
     assert np.array_equal(returns, random_returns(ToyEnv, episodes=20, gamma=1.0))
     assert not np.array_equal(returns, random_returns(ToyEnv, episodes=20, gamma=1.0, seed=50))
+
+
+def test_a_front_that_policies_can_beat_is_called_approximate():
+    kinds = {"deep-sea-treasure-v0": "exact", "minecart-v0": "approximate", "minecart-deterministic-v0": "approximate"}
+    for env_id, kind in {**kinds, "mo-hopper-2obj-v5": "-"}.items():
+        assert describe_env(env_id).front_kind == kind

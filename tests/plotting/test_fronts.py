@@ -109,7 +109,7 @@ def test_drawing_of_the_plane():
     assert ax.get_xlabel() == "gain   (better →)"
     assert ax.get_ylabel() == "cost [EUR]   (← better)"
     assert ax.get_title(loc="left") == "t"
-    assert texts(ax.get_legend()) == ["exact front  (HV 9)", "3 points  (HV 19)", "reference (0, 10)"]
+    assert texts(ax.get_legend()) == ["known front  (HV 9)", "3 points  (HV 19)", "reference (0, 10)"]
     drawn = [c.get_offsets().tolist() for c in ax.collections]
     assert [[1, 1]] in drawn
     assert [[0.5, 5]] in drawn
@@ -189,7 +189,7 @@ def test_parallel_data():
     assert data.worst.tolist() == [1, 6]
     assert data.lines[0].tolist() == [[0, 1], [0.25, 0.75], [0.5, 0]]
     assert data.lines[1].tolist() == [[1, 1]]
-    assert data.labels == ("", "exact front")
+    assert data.labels == ("", "known front")
     assert data.colors == (0, -1)
     flat = parallel_data(Front([[1.0, 5.0, 0.0], [2.0, 5.0, -1.0]]))
     assert flat.lines[0].tolist() == [[0, 0.5, 1], [1, 0.5, 0]]
