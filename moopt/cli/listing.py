@@ -44,8 +44,8 @@ def _envs() -> str:
     ]
     table = format_table(["id", "obs", "action", "rewards", "ref_point", "gamma_eval", "known front"], rows)
     return (
-        f"{table}\n\nref_point: larger is better. known front: the environment computes its Pareto front for any discount;\n"
-        "where that is approximate, policies can beat it."
+        f"{table}\n\nref_point: larger is better. known front: the environment computes its Pareto front for any\n"
+        "discount; where that is approximate, policies can beat it."
     )
 
 
