@@ -1,5 +1,6 @@
 """``moopt evaluate``: returns of a trained front on fresh episodes."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,9 @@ from moopt.cli.errors import OK, UsageError, usage_errors
 from moopt.cli.methods import algo_of_run
 from moopt.cli.parsing import Parser, number
 from moopt.cli.tables import format_table
+from moopt.runs.errors import RunError
 from moopt.runs.folder import RunDir
+from moopt.runs.record import find_runs
 
 if TYPE_CHECKING:
     from moopt.pareto.front import Front
@@ -31,25 +34,29 @@ def run(argv: Sequence[str]) -> int:
     """Run ``moopt evaluate`` and return the exit code."""
     parser = Parser(PROG, _DESCRIPTION, _EPILOG)
     parser.add_argument("run", metavar="RUN", help="run folder")
-    parser.add_argument("--episodes", type=number(int, 1), default=20, help="episodes per policy (default: 20)")
+    parser.add_argument(
+        "--episodes", metavar="N", type=number(int, 1), default=20, help="episodes per policy (default: 20)"
+    )
     parser.add_argument(
         "--gamma-eval",
+        metavar="G",
         type=number(float, 0, 1),
         default=None,
         help="discount factor (default: that of the run)",
     )
     parser.add_argument(
         "--seed",
+        metavar="S",
         type=number(int, 0),
         default=None,
         help="seed of the episodes (default: from the run's seed)",
     )
     parser.add_argument("--stochastic", action="store_true", help="sample actions rather than take the likeliest")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ... (default: auto)")
+    parser.add_argument("--device", metavar="NAME", default="auto", help="auto, cpu, cuda, ... (default: auto)")
     parser.add_argument("--out", metavar="FILE", default=None, help="also write the front to this .csv or .json")
     args = parser.parse(argv)
     with usage_errors():
-        folder = RunDir.open(args.run)
+        folder = _open(args.run)
         entry = algo_of_run(folder.config)
         if not (folder.path / "policies").is_dir():
             raise UsageError(f"{folder.path} has no trained policies (its status is {folder.status})")
@@ -71,6 +78,16 @@ def run(argv: Sequence[str]) -> int:
         (front.to_csv if out.suffix == ".csv" else front.to_json)(out)
     _report(folder, front, summary, gamma, args)
     return OK
+
+
+def _open(name: str) -> RunDir:
+    """Open a run folder; name the runs inside if it is a folder of them."""
+    if Path(name).is_dir() and not (Path(name) / "config.json").exists():
+        with contextlib.suppress(RunError):
+            inside = find_runs(name)
+            shown = ", ".join(map(str, inside[:4])) + (", ..." if len(inside) > 4 else "")
+            raise UsageError(f"{name} is a folder of {len(inside)} runs; evaluate one of them: {shown}")
+    return RunDir.open(name)
 
 
 def _check_out(name: str | None) -> Path | None:

@@ -8,6 +8,9 @@ from moopt.cli.parsing import Parser
 from moopt.runs.record import find_runs
 
 PROG = "moopt plot"
+_DESCRIPTION = """\
+Draw the fronts and the learning curves of one or more runs in one figure. The numbers behind it go to
+NAME-front.csv and NAME-curve.csv beside it."""
 _EPILOG = f"""\
 examples:
   {PROG} runs/dst --out dst.png
@@ -18,9 +21,13 @@ SUFFIXES = (".png", ".pdf", ".svg")
 
 def run(argv: Sequence[str]) -> int:
     """Run ``moopt plot`` and return the exit code."""
-    parser = Parser(PROG, "Draw the fronts and the learning curves of one or more runs in one figure.", _EPILOG)
+    parser = Parser(PROG, _DESCRIPTION, _EPILOG)
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run folder, or a folder of them")
     parser.add_argument("--out", metavar="FILE", required=True, help=f"figure to write ({', '.join(SUFFIXES)})")
+    parser.add_argument(
+        "--metric", metavar="NAME", default="hv", help="curve to draw, a column of metrics.csv (default: hv)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="title (default: method, environment and seed)")
     args = parser.parse(argv)
     out = Path(args.out)
     with usage_errors():
@@ -31,6 +38,6 @@ def run(argv: Sequence[str]) -> int:
         folders = list(dict.fromkeys(path for name in args.runs for path in find_runs(name)))
     from moopt.plotting import plot_runs
 
-    plot_runs(folders, out)
-    print(f"written: {out}")
+    written = plot_runs(folders, out, metric=args.metric, title=args.title)
+    print(f"written: {', '.join(map(str, written))}")
     return OK

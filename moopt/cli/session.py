@@ -122,8 +122,8 @@ def train_one(task: RunTask, debuggable: bool = False) -> Outcome:
     with warnings.catch_warnings():  # a reference point that nothing reaches was said when the training ended
         warnings.simplefilter("ignore", UserWarning)
         volume = f", hypervolume {front.hypervolume():.6g}" if front.ref_point is not None else ""
-    seconds = time.monotonic() - start
-    return Outcome(task.path, "finished", f"front of {len(front)} policies{volume}, {seconds:.0f} s")
+    seconds, noun = time.monotonic() - start, "policy" if len(front) == 1 else "policies"
+    return Outcome(task.path, "finished", f"front of {len(front)} {noun}{volume}, {seconds:.0f} s")
 
 
 def _train(run: RunDir, task: RunTask) -> Any:

@@ -46,6 +46,9 @@ class CurveData:
     metric: str
     unit: str
     step_name: str
+    level: float | None = None
+    """A value to compare with, drawn as a dashed line."""
+    level_name: str = ""
 
 
 def curve_data(
@@ -161,7 +164,12 @@ def plot_curve(
                 linewidth=0,
                 zorder=2,
             )
+    if data.level is not None:
+        text = f"{data.level_name}  ({style.number(data.level)})".lstrip()
+        ax.axhline(data.level, color=style.EXACT, lw=1.0, ls=(0, (4, 2)), zorder=2.5, label=text)
     ax.margins(x=0.02)
+    if ax.get_xlim()[0] > 0:
+        ax.set_xlim(left=0)  # steps count from the start of the run, also where the first value comes late
     ax.xaxis.set_major_formatter(style.count_formatter())
     ax.set_xlabel(data.step_name, fontsize=style.LABEL)
     ax.set_ylabel(style.axis_label(data.metric, data.unit), fontsize=style.LABEL)

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,8 @@ def plot_runs(
     curves = run_curves(records, metric)
     if fronts is None and curves is None:
         raise MooptError(f"{records[0].path}: neither a front nor a value of {metric!r} to draw yet")
+    if metric == "hv" and curves is not None and fronts is not None and fronts.exact is not None and _one_ref(records):
+        curves = replace(curves, level=fronts.exact.hypervolume, level_name="known front")
     figure = draw_runs(fronts, curves, title or _title(records))
     out.parent.mkdir(parents=True, exist_ok=True)
     written = [out]
@@ -91,24 +94,32 @@ def plot_runs(
     return written
 
 
+def _one_ref(records: "Sequence[RunRecord]") -> bool:
+    """Return whether the hypervolumes of all runs are to one reference point, so that they compare."""
+    points = [None if r.front.ref_point is None else r.front.ref_point.tolist() for r in records if r.front is not None]
+    return all(point == points[0] for point in points)
+
+
 def run_fronts(records: "Sequence[RunRecord]") -> FrontData | None:
     """Return what is drawn of the fronts of runs; None if there is none yet.
 
-    Up to six runs stand for themselves; of more, the runs of each method are merged.
+    Up to six runs stand for themselves, with a colour each if all are of one method, else a colour a method; of more,
+    the runs of each method are merged.
     """
     found = [r for r in records if r.front is not None and len(r.front)]
     if not found:
         return None
     order = _method_numbers(records)
+    alone = len(order) == 1
     named: dict[str, Front] = {}
     colors: list[int] = []
     if len(found) == 1:
         named[""] = found[0].front  # type: ignore[assignment]
         colors = [order[_method(found[0])]]
     elif len(found) <= _SEPARATE_AT_MOST:
-        for record in found:
+        for number, record in enumerate(found):
             named[_unused(_label(record), named)] = record.front  # type: ignore[assignment]
-            colors.append(order[_method(record)])
+            colors.append(number if alone else order[_method(record)])
     else:
         groups: dict[str, list[Front]] = {}
         for record in found:
@@ -151,11 +162,19 @@ def run_curves(records: "Sequence[RunRecord]", metric: str) -> CurveData | None:
         if values is None or values.dtype.kind != "f":
             continue
         label = _method(record) if len(records) > 1 else ""
-        groups.setdefault(label, []).append((record.metrics["step"], values))
+        groups.setdefault(label, []).append((record.metrics["step"], _evaluated(record, values)))
     if not any(np.isfinite(np.asarray(y, dtype=float)).any() for runs in groups.values() for _, y in runs):
         return None
     colors = {"": 0, **_method_numbers(records)}
+    if len(colors) == 2 and 1 < len(records) <= _SEPARATE_AT_MOST:  # each run has a colour of its own in the front
+        colors = dict.fromkeys(colors, style.NEUTRAL)
     return curve_data(groups, metric=METRIC_NAMES.get(metric, metric), colors=colors)
+
+
+def _evaluated(record: "RunRecord", values: Any) -> Any:
+    """Blank the rows before the first evaluation: a front without points has no hypervolume to show."""
+    size = record.metrics.get("n_front")
+    return values if size is None or size.dtype.kind != "f" else np.where(size > 0, values, np.nan)
 
 
 def _near(name: str, choices: Sequence[str]) -> str:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which stay apart under the common kinds of colour blindness; yellow is too faint on
 # paper.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C4B8A", "#333333")
+NEUTRAL = 7
+"""Number of the colour of what belongs to all series."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
 EXACT = "#6E6E6E"
 INK = "#222222"

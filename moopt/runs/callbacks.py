@@ -101,35 +101,49 @@ class ProgressLines:
     def __init__(self, label: str = "", *, initial: int = 0, file: TextIO | None = None, parts: int = 10) -> None:
         self._label, self._initial, self._parts = label, initial, parts
         self._file = file if file is not None else sys.stderr
-        self._start = time.monotonic()
+        self._first: tuple[float, int] | None = None
         self._last = -1
 
     def __call__(self, progress: Progress) -> None:
         """Print a line if another part of the run is done."""
         total = max(progress.total_steps, 1)
         part = progress.step * self._parts // total
-        if self._last < 0:
+        now = time.monotonic()
+        if self._first is None:  # the rate counts from here: loading libraries and making environments is no step
+            self._first = (now, progress.step)
             self._last = self._initial * self._parts // total
         if part <= self._last:
             return
         self._last = part
-        elapsed = max(time.monotonic() - self._start, 1e-9)
-        rate = (progress.step - self._initial) / elapsed
-        left = (progress.total_steps - progress.step) / rate if rate > 0 else 0.0
-        words = [
-            f"{progress.step:,}/{progress.total_steps:,} steps",
-            f"{rate:,.0f} steps/s",
-            f"{max(left, 0.0):,.0f} s left",
-            describe_metrics(progress.metrics),
-        ]
+        words = [f"{progress.step:,}/{progress.total_steps:,} steps", *self._pace(progress, now)]
+        words.append(describe_metrics(progress.metrics))
         head = f"{self._label}: " if self._label else ""
         line = head + f"{100 * progress.step // total:3d} %, " + ", ".join(w for w in words if w)
         self._file.write(line + "\n")
         self._file.flush()
 
+    def _pace(self, progress: Progress, now: float) -> list[str]:
+        """Return steps per second and time left, once two reports are there to tell."""
+        start, first = self._first or (now, progress.step)
+        if progress.step <= first or now <= start:
+            return []
+        rate = (progress.step - first) / (now - start)
+        left = max(progress.total_steps - progress.step, 0) / rate
+        return [f"{rate:,.0f} steps/s", f"{_duration(left)} left"]
+
+
+def _duration(seconds: float) -> str:
+    """Return a length of time as people say it: 45 s, 12 min, 3 h 05 min."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02d} min"
+
 
 def describe_metrics(metrics: Mapping[str, Any]) -> str:
-    """Return stage, hypervolume and size of the front in a few words; metrics that are absent are left out.
+    """Return stage, hypervolume and size of the front in a few words; what is not known yet is left out.
+
+    An empty front has no hypervolume worth naming: the first evaluation is still to come.
 
     >>> describe_metrics({"stage": 1, "hv": 1234.5678, "n_front": 6, "loss": 3.0})
     'stage 1, HV 1235, front 6'
@@ -137,6 +151,8 @@ def describe_metrics(metrics: Mapping[str, Any]) -> str:
     words = []
     if metrics.get("stage") is not None:
         words.append(f"stage {metrics['stage']}")
+    if metrics.get("n_front") == 0:
+        return ", ".join(words)
     if metrics.get("hv") is not None:
         words.append(f"HV {metrics['hv']:.4g}")
     if metrics.get("n_front") is not None:

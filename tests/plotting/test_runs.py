@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from moopt.pareto import Front
-from moopt.plotting import plot_runs
+from moopt.plotting import plot_runs, style
+from moopt.plotting import runs as plots
 from moopt.plotting.runs import run_curves, run_fronts
 from moopt.runs import RunDir, read_run
 
@@ -63,6 +64,40 @@ def test_several_runs_share_colours_and_bands(tmp_path):
         "all-front.csv",
         "all-curve.csv",
     ]
+
+
+def test_seeds_of_one_method_have_a_colour_each_and_their_median_none_of_them(tmp_path):
+    records = [read_run(make_run(tmp_path, s)) for s in (0, 1, 2)]
+    assert [s.color for s in run_fronts(records).series] == [0, 1, 2]
+    (line,) = run_curves(records, "hv").series
+    assert line.color not in (0, 1, 2)
+    (line,) = run_curves(records[:1], "hv").series
+    assert line.color == 0
+
+
+def test_curves_begin_with_the_first_evaluation(tmp_path):
+    run = RunDir.open(make_run(tmp_path, 0, metrics=False))
+    for step, hv, size in ((0, 0.0, 0), (10, 0.0, 0), (20, 5.0, 2), (30, 0.0, 1)):
+        run.metrics.write(step, hv=hv, n_front=size)
+    (line,) = run_curves([read_run(run.path)], "hv").series
+    assert line.steps.tolist() == [20, 30]
+    assert line.median.tolist() == [5, 0]
+
+
+@pytest.mark.parametrize(("ref", "shown"), [(-2.0, True), (-3.0, False)])
+def test_the_known_front_marks_a_level_only_if_volumes_compare(tmp_path, monkeypatch, ref, shown):
+    drawn = []
+    monkeypatch.setattr(
+        plots, "draw_runs", lambda fronts, curves, title: drawn.append(curves) or style.new_figure(1, 1)
+    )
+    paths = [make_run(tmp_path, s) for s in (0, 1)]
+    run = RunDir.open(paths[1])
+    run.write_front(read_run(run.path).front.replace(ref_point=np.full(2, ref)))
+    plot_runs(paths, tmp_path / "a.svg")
+    truth = read_run(paths[0]).exact_front.hypervolume(ref_point=[-2.0, -2.0])
+    assert drawn[0].level == (pytest.approx(truth) if shown else None)
+    plot_runs(paths, tmp_path / "b.svg", metric="n_front")
+    assert drawn[1].level is None
 
 
 def test_the_same_run_twice_gets_two_labels(tmp_path):
