@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moopt.cli.errors import OK, UsageError, usage_errors
+from moopt.cli.local import find_local_modules
 from moopt.cli.methods import algo_of_run
 from moopt.cli.parsing import Parser, number
 from moopt.cli.tables import format_table
+from moopt.runs.device import resolve_device
 from moopt.runs.errors import RunError
 from moopt.runs.folder import RunDir
 from moopt.runs.record import find_runs
@@ -63,6 +65,8 @@ def run(argv: Sequence[str]) -> int:
         if args.gamma_eval == 0:
             raise UsageError("--gamma-eval must be in (0, 1], got 0")
         out = _check_out(args.out)
+        resolve_device(args.device)
+        find_local_modules(folder.config["env"])
     agent = entry.load_agent().load(folder.path / "policies", device=args.device)
     front: Front = agent.evaluate(
         episodes=args.episodes, gamma_eval=args.gamma_eval, seed=args.seed, deterministic=not args.stochastic
@@ -148,6 +152,7 @@ def _report(folder: RunDir, front: "Front", summary: dict[str, Any], gamma: floa
         print(f"reference point: {', '.join(f'{x:g}' for x in front.ref_point)} (larger is better)")
     how = "sampled" if args.stochastic else "deterministic"
     whence = "drawn from the run's seed" if args.seed is None else f"drawn from seed {args.seed}"
-    print(f"{args.episodes} episodes per policy, {how} actions, discount {gamma}")
+    count = "1 episode" if args.episodes == 1 else f"{args.episodes} episodes"
+    print(f"{count} per policy, {how} actions, discount {gamma}")
     print(f"evaluation seeds are {whence} in a stream of their own, disjoint from the training seeds")
     print(f"written: {folder.path / 'evaluation.csv'}, evaluation.json{f', {args.out}' if args.out else ''}")

@@ -23,7 +23,7 @@ class TrainOptions:
     """What to train on, for how long, and where it goes."""
 
     env: Annotated[str | None, arg(metavar="ID", help_behavior_hint="(required)")] = None
-    """Environment id; `moopt list envs` shows them."""
+    """Environment id; `moopt list envs` shows them. MODULE:ID imports the module, which registers the id, first."""
     total_steps: Annotated[int | None, arg(metavar="N", help_behavior_hint="(required)")] = None
     """Environment steps of training, all policies together. 1e6 and 1_000_000 are understood."""
     seed: int = 0
@@ -180,8 +180,14 @@ def _condense(box: str) -> str:
     text = " ".join(words).rstrip(".") or "the arguments cannot be read"
     text = re.sub(r"^Error parsing (\S+): ", r"\1: ", text)
     text = re.sub(r"no type matching (.+) could be instantiated from \[(.*?)\]\. .*", r"must be \1, got \2", text)
+    text = re.sub(r"could not convert string to float: (.*)", r"must be a number, got \1", text)
     text = re.sub(r"Could not find valid parse for arguments: \[(.*?)\]", r"cannot take \1", text)
-    return text.replace("{None}|", "").replace("{[", "[").replace("]}", "]")
+    if re.search(r"cannot take '[^']*,", text):
+        text += "; put spaces between values, as in 0 1 2"
+    text = text.replace("{None}|", "").replace("{[", "[").replace("]}", "]")
+    for name, one, many in (("INT", "an integer", "integers"), ("FLOAT", "a number", "numbers")):
+        text = text.replace(f"[{name} [{name} ...]]", many).replace(f"must be {name},", f"must be {one},")
+    return text
 
 
 def _examples(prog: str) -> str:

