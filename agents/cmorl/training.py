@@ -175,8 +175,8 @@ class Training:
             # Where the objective itself paid nothing, its constraints must not be blown up to full strength: the policy
             # would settle on its parent instead of exploring.
             shares = weights * self.scale
-            moved = np.ptp(rollout.rewards, axis=(0, 2)) > 0.0
-            strength = (shares * moved).sum(1) / shares.sum(1)
+            paid = (rollout.rewards != 0.0).any(axis=(0, 2))
+            strength = (shares * paid).sum(1) / shares.sum(1)
         self.population.update(rollout, weights, self._generators["shuffles"], strength)
         self.updates += 1
         self.total_updates += 1
