@@ -90,7 +90,8 @@ def _open(name: str) -> RunDir:
         with contextlib.suppress(RunError):
             inside = find_runs(name)
             shown = ", ".join(map(str, inside[:4])) + (", ..." if len(inside) > 4 else "")
-            raise UsageError(f"{name} is a folder of {len(inside)} runs; evaluate one of them: {shown}")
+            what = "1 run; evaluate it" if len(inside) == 1 else f"{len(inside)} runs; evaluate one of them"
+            raise UsageError(f"{name} is a folder of {what}: {shown}")
     return RunDir.open(name)
 
 

@@ -44,7 +44,7 @@ examples:
   moopt plot runs/dst --out dst.png
   moopt list envs
 
-exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted
+exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated
 docs: every command has its own --help; --debug shows tracebacks"""
 
 
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: Arguments without the program name; default those of the process.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+        The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in args

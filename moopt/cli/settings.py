@@ -168,19 +168,20 @@ def _whole(text: str) -> str:
 
 
 def _condense(box: str) -> str:
-    """Reduce tyro's framed message to its first paragraph on one line."""
-    words: list[str] = []
-    for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines():
-        inner = line.strip().strip("│").strip()
-        if inner.startswith(("╭", "╰")):
-            continue
-        if set(inner) == {"─"}:
-            break
-        words += inner.split()
-    text = " ".join(words).rstrip(".") or "the arguments cannot be read"
+    """Reduce tyro's framed message to its first paragraph on one line.
+
+    The frame is a box, or on a terminal without such characters a title over a rule.
+    """
+    plain = [line.strip(" │") for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines()]
+    lines = [line for line in plain if line and not line.startswith(("╭", "╰"))]
+    rules = [i for i, line in enumerate(lines) if re.fullmatch("─{9,}|-{9,}", line)]
+    if "╭" not in box and rules[:1] == [1]:
+        lines, rules = lines[2:], [i - 2 for i in rules[1:]]
+    text = " ".join(lines[: rules[0] if rules else None]).rstrip(".") or "the arguments cannot be read"
     text = re.sub(r"^Error parsing (\S+): ", r"\1: ", text)
     text = re.sub(r"no type matching (.+) could be instantiated from \[(.*?)\]\. .*", r"must be \1, got \2", text)
     text = re.sub(r"could not convert string to float: (.*)", r"must be a number, got \1", text)
+    text = re.sub(r"invalid literal for int\(\) with base 10: (.*)", r"must be an integer, got \1", text)
     text = re.sub(r"Could not find valid parse for arguments: \[(.*?)\]", r"cannot take \1", text)
     if re.search(r"cannot take '[^']*,", text):
         text += "; put spaces between values, as in 0 1 2"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import signal
 import statistics
 import subprocess
@@ -25,6 +26,8 @@ TINY = {
     "checkpoint_interval": 1,
 }
 FLAGS = [text for name, value in TINY.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+
+LONG = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "6000", *FLAGS]
 
 
 @pytest.fixture(scope="module")
@@ -139,8 +142,12 @@ def test_evaluate_compares_with_the_known_front(runs, capsys, tmp_path):
 
 def test_plot_draws_runs_together(runs, capsys, tmp_path):
     out = tmp_path / "figure.png"
-    assert main(["plot", str(runs), "--out", str(out)]) == 0
+    assert main(["plot", str(runs), "--out", str(out), "--metric", "n_front", "--title", "Treasure"]) == 0
     assert out.read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr().out
+    for name in ("figure.png", "figure-front.csv", "figure-curve.csv"):
+        assert str(tmp_path / name) in said
+        assert (tmp_path / name).exists()
 
 
 def test_lists(capsys):
@@ -159,20 +166,89 @@ def test_info_names_versions(capsys):
         assert word in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_the_run_and_says_how_to_go_on(tmp_path, number):
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The front of a training that nothing disturbs."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    assert main([*LONG, "--out", str(run), "--quiet"]) == 0
+    return (run / "front.csv").read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(uninterrupted, tmp_path, number):
     run = tmp_path / "run"
-    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "20000", "--out", str(run), *FLAGS]
-    command = [sys.executable, "-m", "moopt", *argv]
+    command = [sys.executable, "-m", "moopt", *LONG, "--out", str(run)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list((run / "checkpoints").glob("*.npz")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(0.02)
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert process.returncode in (130, 143)
-    assert "Traceback" not in said
-    assert f"moopt train --resume {run}" in said.splitlines()[-1]
-    assert json.loads((run / "status.json").read_text())["status"] == "interrupted"
+    assert not (run / "front.csv").exists()
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+        assert "Traceback" not in said
+        assert f"moopt train --resume {run}" in said.splitlines()[-1]
+        assert json.loads((run / "status.json").read_text())["status"] == "interrupted"
     assert main(["train", "--resume", str(run), "--quiet"]) == 0
-    assert (run / "front.csv").exists()
+    assert (run / "front.csv").read_bytes() == uninterrupted
+    with (run / "metrics.csv").open() as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file)]
+    assert steps == sorted(set(steps))
+    assert len((run / "command.txt").read_text().splitlines()) == 2
+
+
+def test_a_folder_of_runs_is_prolonged_as_a_whole(runs, tmp_path, capsys):
+    copy = tmp_path / "dst"
+    shutil.copytree(runs, copy)
+    assert main(["train", "--resume", str(copy), "--total-steps", "1100"]) == 0
+    said = capsys.readouterr()
+    for seed in (0, 1):
+        assert json.loads((copy / f"seed-{seed}" / "config.json").read_text())["total_steps"] == 1100
+        assert f"seed-{seed}: front of" in said.out
+        assert f"seed-{seed}: 100 %" in said.err or f"seed-{seed}:  9" in said.err
+
+
+def test_quiet_is_quiet(tmp_path, capsys):
+    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "400", "--out", str(tmp_path / "run")]
+    assert main([*argv, *FLAGS, "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert said.out == said.err == ""
+
+
+def test_environments_in_files_of_the_current_folder(tmp_path):
+    """Through the installed command, whose own search path does not hold the current folder."""
+    (tmp_path / "pond.py").write_text(
+        "import gymnasium as gym\nfrom moopt.testing.toy_env import ToyEnv\n"
+        "gym.register('Pond-v0', ToyEnv, max_episode_steps=20)\n"
+    )
+    code = "import sys; sys.path = [p for p in sys.path if p]; from moopt.cli.main import main; sys.exit(main())"
+    argv = [
+        "train",
+        "cmorl",
+        "--env",
+        "pond:Pond-v0",
+        "--total-steps",
+        "400",
+        "--out",
+        "run",
+        "--ref-point",
+        "-9",
+        "-9",
+    ]
+    command = [sys.executable, "-c", code, *argv, *FLAGS, "--num-workers", "1", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "front.csv").exists()
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    code = "from moopt.cli.main import main; import sys; sys.exit(main(['list', 'methods']))"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    said = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 0
+    assert said == ""

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from moopt.cli.main import main
+from moopt.runs import RunDir
 from moopt.testing.toy_env import ToyEnv
 
 QUICK = ["--num-envs", "2", "--num-steps", "16", "--batch-size", "16", "--num-epochs", "1", "--eval-episodes", "1"]
@@ -83,6 +85,8 @@ def test_budgets_that_do_nothing(capsys, tmp_path, steps):
         ("--ref-point", "1"),
         ("--seed", "-1"),
         ("--jobs", "0"),
+        ("--seeds", "0,1"),
+        ("--batch-size", "many"),
     ],
 )
 def test_settings_out_of_range_are_named(capsys, tmp_path, flag, value):
@@ -141,6 +145,77 @@ def test_wrong_folders_for_evaluate_and_plot(capsys, tmp_path):
     fails(capsys, ["plot", tmp_path, "--out", tmp_path / "x.gif"], r"\.gif.*\.png")
     fails(capsys, ["train", "--resume", tmp_path / "none"], "none")
     fails(capsys, ["evaluate", tmp_path, "--episodes", "0"], "episodes")
+
+
+def test_what_was_typed_is_told_in_plain_words(capsys, tmp_path):
+    fails(capsys, train(tmp_path / "x", "--batch-size", "many"), "must be an integer, got 'many'")
+    fails(capsys, train(tmp_path / "x", "--learning-rate", "fast"), "must be a number, got 'fast'")
+    fails(capsys, train(tmp_path / "x", "--ref-point", "a", "b"), "must be numbers, got 'a', 'b'")
+    fails(capsys, train(tmp_path / "x", "--seeds", "0,1"), "put spaces between values")
+    fails(capsys, train(tmp_path / "x", "--device", "tpu"), "unknown device 'tpu'; choose from auto, cpu")
+    fails(capsys, ["train", "--env", "deep-sea-treasure-v0"], "name the method first")
+    fails(capsys, ["train", "cmorl", "--total-steps", "10"], "--env is required")
+    fails(capsys, train(tmp_path / "x", "--seed", "0", "--seeds", "1"), "not both")
+    fails(capsys, train(tmp_path / "x", "--jobs", "2"), "--seeds")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_errors_are_as_plain_on_every_terminal(encoding):
+    """The parser frames its messages in a box or, where the terminal has no such characters, under a rule."""
+    texts = {"many": "must be an integer, got 'many'", None: "Expected 1 values"}
+    for value, expected in texts.items():
+        command = [sys.executable, "-m", "moopt", "train", "cmorl", "--batch-size"] + ([value] if value else [])
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding})
+        assert done.returncode == 2
+        said = done.stderr.decode(encoding)
+        assert expected in said
+        assert re.fullmatch(r"moopt: error: [^─│]+ \(see moopt train cmorl --help\)\n", said)
+        assert "---" not in said
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A finished run."""
+    run = tmp_path / "all" / "run"
+    assert main(train(run, "--checkpoint-interval", "1")) == 0
+    return run
+
+
+def test_a_finished_run_with_damaged_files(capsys, finished, tmp_path):
+    folder = finished.parent
+    fails(capsys, ["evaluate", folder], "folder of 1 run; evaluate .*all/run")
+    fails(capsys, ["evaluate", finished, "--device", "tpu"], "unknown device")
+    fails(capsys, ["evaluate", finished, "--out", tmp_path / "x.txt"], r"\.csv or \.json")
+    fails(capsys, ["evaluate", finished, "--out", tmp_path / "none" / "x.csv"], "no folder")
+    fails(capsys, ["plot", finished, "--out", tmp_path / "x.png", "--metric", "hvv"], "'hvv'.*'hv'", code=1)
+    fails(capsys, ["train", "--resume", finished, "--total-steps", "10"], "raised, not lowered")
+    fails(capsys, ["train", "--resume", finished, "--num-envs", "3"], "settings from the run, not --num-envs")
+    members = finished / "policies" / "members.npz"
+    members.write_bytes(members.read_bytes()[:300])
+    fails(capsys, ["evaluate", finished], r"members\.npz", code=1)
+    (finished / "metrics.csv").write_text("no log\n")
+    fails(capsys, ["plot", finished, "--out", tmp_path / "x.png"], r"metrics\.csv", code=1)
+    (finished / "config.json").write_text("{")
+    for argv in (
+        ["evaluate", finished],
+        ["plot", finished, "--out", tmp_path / "x.png"],
+        ["train", "--resume", finished],
+    ):
+        fails(capsys, argv, r"config\.json", code=1 if argv[0] == "plot" else 2)
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_a_run_without_policies_yet(capsys, finished):
+    shutil.rmtree(finished / "policies")
+    fails(capsys, ["evaluate", finished], "no trained policies")
+
+
+def test_two_processes_never_write_into_one_run(capsys, finished):
+    before = {p.name: p.read_bytes() for p in finished.iterdir() if p.is_file()}
+    with RunDir.open(finished).lock():
+        fails(capsys, ["train", "--resume", finished, "--total-steps", "900", "--quiet"], "working in", code=1)
+    after = {p.name: p.read_bytes() for p in finished.iterdir() if p.is_file()}
+    assert {k: v for k, v in after.items() if k != ".lock"} == {k: v for k, v in before.items() if k != ".lock"}
 
 
 def test_settings_files_with_mistakes(capsys, tmp_path):
