@@ -72,6 +72,8 @@ class CMORLConfig:
     """Updates between two screening evaluations."""
     eval_episodes: int = 5
     """Episodes of a screening evaluation."""
+    constraint_episodes: int = 10
+    """Episodes, with sampled actions, that fix a constraint on the parent and audit it on the child."""
     final_eval_episodes: int = 20
     """Episodes, on held-out seeds, of the final evaluation of every member."""
     gamma_eval: float | None = None
@@ -100,6 +102,7 @@ class CMORLConfig:
             "archive_size",
             "eval_interval",
             "eval_episodes",
+            "constraint_episodes",
             "final_eval_episodes",
             "num_threads",
             "checkpoint_interval",

@@ -223,8 +223,9 @@ class Training:
     # ------------------------------------------------------------------------------------------ evaluating
 
     def evaluate(self, states: list[PolicyState], stream: str, *, stochastic: bool = False) -> Evaluation:
-        """Run the screening episodes of some policies on seeds never used before."""
-        copies = len(states) * self.config.eval_episodes
+        """Run screening episodes, or those of constraints with sampled actions, on seeds never used before."""
+        episodes = self.config.constraint_episodes if stochastic else self.config.eval_episodes
+        copies = len(states) * episodes
         if copies not in self._eval_envs:
             self._eval_envs[copies] = self._make_envs(copies, "evaluation")
         envs = self._eval_envs[copies]
