@@ -10,13 +10,11 @@ from moopt.cli.local import find_local_modules
 from moopt.cli.methods import algo_of_run
 from moopt.cli.parsing import Parser, number
 from moopt.cli.tables import format_table
-from moopt.runs.device import resolve_device
 from moopt.runs.errors import RunError
-from moopt.runs.folder import RunDir
-from moopt.runs.record import find_runs
 
 if TYPE_CHECKING:
     from moopt.pareto.front import Front
+    from moopt.runs.folder import RunDir
 
 PROG = "moopt evaluate"
 _DESCRIPTION = """\
@@ -65,7 +63,7 @@ def run(argv: Sequence[str]) -> int:
         if args.gamma_eval == 0:
             raise UsageError("--gamma-eval must be in (0, 1], got 0")
         out = _check_out(args.out)
-        resolve_device(args.device)
+        _check_device(args.device)
         find_local_modules(folder.config["env"])
     agent = entry.load_agent().load(folder.path / "policies", device=args.device)
     front: Front = agent.evaluate(
@@ -84,8 +82,11 @@ def run(argv: Sequence[str]) -> int:
     return OK
 
 
-def _open(name: str) -> RunDir:
+def _open(name: str) -> "RunDir":
     """Open a run folder; name the runs inside if it is a folder of them."""
+    from moopt.runs.folder import RunDir
+    from moopt.runs.record import find_runs
+
     if Path(name).is_dir() and not (Path(name) / "config.json").exists():
         with contextlib.suppress(RunError):
             inside = find_runs(name)
@@ -93,6 +94,12 @@ def _open(name: str) -> RunDir:
             what = "1 run; evaluate it" if len(inside) == 1 else f"{len(inside)} runs; evaluate one of them"
             raise UsageError(f"{name} is a folder of {what}: {shown}")
     return RunDir.open(name)
+
+
+def _check_device(name: str) -> None:
+    from moopt.runs.device import resolve_device
+
+    resolve_device(name)
 
 
 def _check_out(name: str | None) -> Path | None:
@@ -106,7 +113,7 @@ def _check_out(name: str | None) -> Path | None:
     return out
 
 
-def _known_front(folder: RunDir, front: "Front", gamma: float | None) -> "Front | None":
+def _known_front(folder: "RunDir", front: "Front", gamma: float | None) -> "Front | None":
     """Return the front that the environment computes of itself under ``gamma``, or None where it does not."""
     from moopt.envs import describe_env
 
@@ -135,7 +142,7 @@ def _summary(front: "Front", exact: "Front | None") -> dict[str, Any]:
     return values
 
 
-def _report(folder: RunDir, front: "Front", summary: dict[str, Any], gamma: float | None, args: Any) -> None:
+def _report(folder: "RunDir", front: "Front", summary: dict[str, Any], gamma: float | None, args: Any) -> None:
     rows = [["this run", *(summary.get(k) for k in ("hv", "eu", "sparsity", "n"))]]
     if "exact_n" in summary:
         rows.append(

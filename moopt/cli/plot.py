@@ -5,7 +5,6 @@ from pathlib import Path
 
 from moopt.cli.errors import OK, UsageError, usage_errors
 from moopt.cli.parsing import Parser
-from moopt.runs.record import find_runs
 
 PROG = "moopt plot"
 _DESCRIPTION = """\
@@ -30,6 +29,8 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--title", metavar="TEXT", help="title (default: method, environment and seed)")
     args = parser.parse(argv)
     out = Path(args.out)
+    from moopt.runs.record import find_runs
+
     with usage_errors():
         if out.suffix.lower() not in SUFFIXES:
             raise UsageError(f"--out {out} must end with {', '.join(SUFFIXES)}")

@@ -64,16 +64,28 @@ def test_help_lists_every_command_and_setting(capsys):
         assert f"--{name.replace('_', '-')}" in said
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["train", "cmorl", "--help"], ["--version"]])
+LIGHT = [["--help"], ["--version"], ["train", "--help"], ["train", "cmorl", "--help"], ["list", "methods"]]
+LIGHT += [[name, "--help"] for name in ("evaluate", "plot", "list", "info", "fit")]
+
+
+@pytest.mark.parametrize("argv", LIGHT, ids=" ".join)
 def test_the_front_desk_opens_without_heavy_libraries(argv):
     code = (
         "import sys; from moopt.cli.main import main\n"
         f"try: main({argv!r})\nexcept SystemExit: pass\n"
-        "heavy = {'torch', 'gymnasium', 'stable_baselines3', 'matplotlib', 'botorch', 'scipy'}\n"
+        "heavy = {'torch', 'gymnasium', 'stable_baselines3', 'matplotlib', 'botorch', 'scipy', 'numpy', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(("argv", "limit"), [(["--help"], 2.0), (["train", "cmorl", "--help"], 4.0)])
+def test_help_comes_at_once(argv, limit):
+    """Ten times what an idle machine takes; the exact figures are below."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "moopt", *argv], capture_output=True, check=True)
+    assert time.perf_counter() - start < limit
 
 
 @pytest.mark.bench
