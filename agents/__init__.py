@@ -18,3 +18,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(cmorl, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names, imported or not."""
+    return sorted({*globals(), *__all__})

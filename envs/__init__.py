@@ -44,3 +44,8 @@ def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(importlib.import_module(f"moopt.envs.{_HOME[name]}"), name)
     raise AttributeError(f"module 'moopt.envs' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+import moopt
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("agents", "envs", "samplers", "kernels")
@@ -49,6 +52,75 @@ def test_bare_names_are_refused(room):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
     assert f"import moopt.{room}, not {room}" in done.stderr
+
+
+PUBLIC = {
+    "moopt": "CMORL Front __version__",
+    "moopt.kernels": "hypervolume hypervolume_and_grad hv_contributions hv_improvement hv_subset hv_approx "
+    "box_decomposition is_non_dominated non_dominated_rank crowding_distance warmup",
+    "moopt.pareto": "Front Archive simplex_weights infer_reference_point igd igd_plus epsilon_additive "
+    "expected_utility maximum_utility_loss sparsity eaf",
+    "moopt.agents": "CMORL CMORLConfig",
+    "moopt.samplers": "MeanFieldLangevin MFLDRegressor MFLDClassifier ParetoMFLD",
+    "moopt.envs": "MOVecEnv describe_env list_envs make_env make_vec_env random_returns suggest_ref_point",
+    "moopt.runs": "Callback Progress Result RunDir find_runs read_run load_state save_state seed_streams",
+    "moopt.parallel": "Executor TaskError get_executor",
+    "moopt.plotting": "front_data plot_front plot_pairs plot_parallel plot_curve plot_runs",
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_names_that_users_type_are_there(module):
+    home = importlib.import_module(module)
+    for name in PUBLIC[module].split():
+        assert getattr(home, name) is not None
+        assert name in dir(home)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_names_a_module_offers_are_there(name):
+    module = importlib.import_module(name)
+    for offered in getattr(module, "__all__", ()):
+        assert hasattr(module, offered), offered
+
+
+@pytest.mark.parametrize("name", [m for m in MODULES if "." not in m.removeprefix("moopt.")] + ["moopt"])
+def test_a_name_that_is_not_there_is_an_ordinary_error(name):
+    with pytest.raises(AttributeError, match="no_such_name"):
+        importlib.import_module(name).no_such_name  # noqa: B018
+
+
+def test_the_walk_finds_every_room():
+    """A package without ``__init__`` would drop out of the wheel, the type check and the tests of this file."""
+    assert len(MODULES) > 100
+    assert set(MODULES) == {m.name for m in pkgutil.walk_packages(moopt.__path__, "moopt.")} - {"moopt.__main__"} | {
+        "moopt"
+    }
+
+
+def public_functions():
+    """Public functions and methods of the package, with where they stand."""
+    for path in SOURCES:
+        todo = [(path.relative_to(ROOT), node) for node in ast.parse(path.read_text()).body]
+        for where, node in todo:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                todo += [(f"{where}:{node.name}", child) for child in node.body]
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                yield f"{where}:{node.name}", node
+
+
+def test_public_functions_say_what_they_take_and_give():
+    """Types on every argument and the result; compiled kernels get theirs from numba."""
+    count = 0
+    for where, node in public_functions():
+        if "kernels/compiled" in where:
+            continue
+        count += 1
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+        bare = [a.arg for a in arguments if a is not None and a.annotation is None and a.arg not in ("self", "cls")]
+        assert not bare, f"{where}: no type for {', '.join(bare)}"
+        assert node.returns is not None, f"{where}: no type for the result"
+    assert count > 500
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))

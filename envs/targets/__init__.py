@@ -52,3 +52,8 @@ def __getattr__(name: str) -> object:
     if name in _WHERE:
         return getattr(importlib.import_module(f"moopt.envs.targets.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'moopt.envs.targets' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names, imported or not."""
+    return sorted({*globals(), *__all__})
