@@ -5,7 +5,7 @@ The same code runs in this process and in the workers, so results do not depend 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -106,8 +106,8 @@ class EnvBlock:
             except Exception as error:
                 self.close()
                 if isinstance(error, EnvError):
-                    raise
-                raise EnvError(f"making copy {first + i} of {source.name!r} failed: {_describe(error)}") from error
+                    raise EnvError(f"copy {first + i}: {error}") from error
+                raise
         peeled = [peel(env) for env in self.envs]
         self._inner = [env for env, _ in peeled]
         self._limit = peeled[0][1]
@@ -152,11 +152,13 @@ class EnvBlock:
                     continue
                 obs, reward, terminated[i], truncated[i], _ = step(action)
                 final[i] = obs if direct else encode(obs)
-                if len(reward) != width:
-                    self._bad_reward(reward)
+                if _width(reward) != width:
+                    raise self._failure(i, f"returned the reward {reward!r}; expected {width} numbers")
                 rewards[i] = reward
+        except EnvError:
+            raise
         except Exception as error:
-            raise self._failure(i, f"raised {_describe(error)} on action {actions[i]!r}") from error
+            raise self._failure(i, f"raised {_describe(error)} on action {actions[i]!r}{_hint(error)}") from error
         self.elapsed += b.active
         if self._limit is not None:
             np.logical_or(truncated, (self.elapsed >= self._limit) & b.active, out=truncated)
@@ -208,15 +210,14 @@ class EnvBlock:
     def _begin(self, i: int, episode: int) -> None:
         seed = self.seeds(self.first + i, episode)
         env = self._inner[i]
+        self.episodes[i] = episode
+        self.elapsed[i] = 0
         try:
             obs, _ = env.reset(seed=seed)
             env.action_space.seed(seed)
             self._obs_rows[i] = obs if self._obs_codec.direct else self._obs_codec.encode(obs)
         except Exception as error:
-            self.elapsed[i] = 0
-            raise self._failure(i, f"raised {_describe(error)} in reset(seed={seed})") from error
-        self.episodes[i] = episode
-        self.elapsed[i] = 0
+            raise self._failure(i, f"raised {_describe(error)} in reset(seed={seed}){_hint(error)}") from error
 
     def _check_finite(self, values: NDArray[Any], what: str, actions: NDArray[Any] | None = None) -> None:
         # The sum is finite when every value is (up to overflow), and costs no temporary array.
@@ -229,13 +230,24 @@ class EnvBlock:
             taken = "" if actions is None else f" on action {actions[i]!r}"
             raise self._failure(i, f"returned the {what} {values[i]!r}{taken}; numbers must be finite")
 
-    def _bad_reward(self, reward: Any) -> NoReturn:
-        raise ValueError(f"reward {reward!r}; expected {self._width} numbers")
-
     def _failure(self, i: int, what: str) -> EnvError:
         place = f"copy {self.first + i}, episode {self.episodes[i]}, step {self.elapsed[i]}"
         return EnvError(f"environment {self.source.name!r} ({place}) {what}")
 
 
+def _width(reward: Any) -> int:
+    try:
+        return len(reward)
+    except TypeError:  # a number, or an array without dimensions
+        return 0
+
+
 def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+def _hint(error: BaseException) -> str:
+    """Say what `step` and `reset` must return if that is what went wrong."""
+    if "values to unpack (expected 5" in str(error):
+        return "; step must return observation, reward, terminated, truncated and info"
+    return "; reset must return observation and info" if "values to unpack (expected 2" in str(error) else ""

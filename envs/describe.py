@@ -166,7 +166,11 @@ def _facts(
     ref = getattr(own, "ref_point", None)
     if ref is None and facts:
         ref = facts.ref_point
-    gamma = getattr(own, "gamma_eval", None) or (facts.gamma_eval if facts else DEFAULT_GAMMA)
+    gamma = getattr(own, "gamma_eval", None)
+    if gamma is None:
+        gamma = facts.gamma_eval if facts else DEFAULT_GAMMA
+    elif not 0.0 < gamma <= 1.0:
+        raise EnvError(f"the environment's gamma_eval must lie in (0, 1], got {gamma!r}")
     for what, value in (("reward_names", names), ("reward_units", units), ("ref_point", ref)):
         if value is not None and len(value) != m:
             raise EnvError(f"the environment's {what} {value!r} must have one entry for each of its {m} objectives")

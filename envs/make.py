@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from moopt.envs.errors import EnvError
 from moopt.envs.quiet import quiet
 from moopt.envs.repairs import repair
-from moopt.runs.errors import MissingExtraError, did_you_mean
+from moopt.runs.errors import MissingExtraError, MooptError, did_you_mean
 
 __all__ = ["EnvLike", "EnvSource", "VectorReward", "make_env"]
 
@@ -33,6 +33,9 @@ EXTRAS = {
 """Module that is missing, and the command that brings it."""
 
 
+_REFUSALS = ("unexpected keyword argument", "positional argument", "takes no arguments")
+
+
 def make_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: Any) -> gym.Env[Any, Any]:
     """Make one environment whose rewards are float64 vectors, larger is better.
 
@@ -47,7 +50,7 @@ def make_env(env: EnvLike, *, max_episode_steps: int | None = None, **kwargs: An
         attributes.
 
     Raises:
-        EnvError: The id is unknown, the reward is a scalar, or the constructor refuses kwargs.
+        EnvError: The id is unknown, the reward is a scalar, or the constructor refuses kwargs or fails.
         MissingExtraError: An optional package is not installed; the message holds the command that installs
             it.
         TypeError: `env` is none of the three kinds.
@@ -109,13 +112,20 @@ class EnvSource:
             except (ImportError, gym.error.DependencyNotInstalled) as error:
                 raise _missing_package(self.name, error) from error
             except TypeError as error:
-                if "unexpected keyword argument" in str(error) or "positional argument" in str(error):
+                if any(words in str(error) for words in _REFUSALS):
                     raise EnvError(
                         f"environment {self.name!r} refuses its arguments {dict(self.kwargs)}: {error}"
                     ) from error
+                raise self._failure(error) from error
+            except MooptError:
                 raise
+            except Exception as error:
+                raise self._failure(error) from error
             env = repair(env)
             return VectorReward(env, _reward_width(env, self.name))
+
+    def _failure(self, error: Exception) -> EnvError:
+        return EnvError(f"making environment {self.name!r} failed: {type(error).__name__}: {error}")
 
     def _construct(self) -> gym.Env[Any, Any]:
         if isinstance(self.maker, EnvSpec):

@@ -106,13 +106,18 @@ class ActionCodec:
         """Return `actions` as a fresh array (num_envs, *shape) of the space's dtype.
 
         Raises:
-            ValueError: The shape or the type is wrong, or a discrete action is out of range.
+            ValueError: The shape or the type is wrong, a discrete action is out of range, or a component of a box
+                is not finite.
         """
         given = np.asarray(actions)
         if given.size != num_envs * int(np.prod(self.shape)) or len(given) != num_envs:
             raise ValueError(f"actions must have shape {(num_envs, *self.shape)}, got {given.shape}")
         if self.kind == "box":
-            return np.array(given, dtype=self.dtype).reshape(num_envs, *self.shape)
+            rows = np.array(given, dtype=self.dtype).reshape(num_envs, *self.shape)
+            with np.errstate(all="ignore"):
+                if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+                    raise ValueError("actions must be finite; the policy that chose them has diverged")
+            return rows
         if given.dtype.kind not in "iu":
             raise ValueError(f"discrete actions must be integers, got dtype {given.dtype}")
         whole = given.reshape(num_envs).astype(np.int64)

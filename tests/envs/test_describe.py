@@ -97,6 +97,15 @@ def test_own_facts_of_wrong_length():
         describe_env(Documented, reward_dim=3)
 
 
+@pytest.mark.parametrize("gamma", [0.0, -1.0, 1.5, float("nan")])
+def test_own_gamma_out_of_range(gamma):
+    class Odd(Documented):
+        gamma_eval = gamma
+
+    with pytest.raises(EnvError, match=r"gamma_eval must lie in \(0, 1\]"):
+        describe_env(Odd)
+
+
 def test_gamma_of_the_exact_front_is_checked():
     with pytest.raises(ValueError, match="gamma must lie in"):
         describe_env("fruit-tree-v0").exact_front(1.5)

@@ -43,6 +43,11 @@ def test_wrong_keyword_is_one_clear_error():
         make_env("fruit-tree-v0", depht=5)
 
 
+def test_a_constructor_that_fails_is_named():
+    with pytest.raises(EnvError, match="making environment 'ToyEnv' failed: RuntimeError: no such map"):
+        make_env(ToyEnv, fault="constructor")
+
+
 @pytest.mark.parametrize("bad", [3, None, ["deep-sea-treasure-v0"]])
 def test_wrong_kind_of_env(bad):
     with pytest.raises(TypeError, match="must be an id"):

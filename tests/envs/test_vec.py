@@ -182,7 +182,7 @@ def test_environment_that_does_not_repeat_itself_is_told():
         ),
         ("inf_obs", "returned the observation array.*inf.*must be finite"),
         ("raise", r"\(copy 0, episode 0, step 2\) raised RuntimeError: the pole broke on action"),
-        ("scalar", "raised TypeError: .*len"),
+        ("scalar", r"returned the reward array\(1\.\); expected 2 numbers"),
     ],
 )
 def test_faults_while_stepping(fault, message):
@@ -197,13 +197,44 @@ def test_faults_while_stepping(fault, message):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("raise_reset", r"raised RuntimeError: reset went wrong in reset\(seed="),
+        ("raise_reset", r"\(copy 0, episode 0, step 0\) raised RuntimeError: reset went wrong in reset\(seed="),
         ("nan_reset", "returned the observation after reset array"),
     ],
 )
 def test_faults_in_reset(fault, message):
     with pytest.raises(EnvError, match=message):
         toy(2, fault=fault).reset()
+
+
+class OldStep(ToyEnv):
+    def step(self, action):
+        obs, reward, over, _, info = super().step(action)
+        return obs, reward, over, info
+
+
+class OldReset(ToyEnv):
+    def reset(self, *, seed=None, options=None):
+        return [*super().reset(seed=seed)[0], 0]
+
+
+class Wider(ToyEnv):
+    def step(self, action):
+        obs, reward, *rest = super().step(action)
+        return obs, np.append(reward, 0.0), *rest
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (OldStep, "step must return observation, reward, terminated, truncated and info"),
+        (OldReset, "reset must return observation and info"),
+        (Wider, r"returned the reward array\(\[.*\]\); expected 2 numbers"),
+    ],
+)
+def test_environments_of_another_shape_are_told_what_is_wanted(env, message):
+    vec = make_vec_env(env, 2, seed=0)
+    with pytest.raises(EnvError, match=message):
+        [vec.reset(), vec.step_arrays([0, 1])]
 
 
 def test_huge_but_finite_values_are_no_fault():
@@ -250,6 +281,13 @@ def test_wrong_actions_leave_it_usable():
     with pytest.raises(ValueError, match="shape"):
         vec.step_arrays([0])
     vec.step_arrays([0, 1])
+    box = make_vec_env("water-reservoir-v0", 2, seed=0)
+    box.reset()
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="actions must be finite; the policy that chose them has diverged"):
+            box.step_arrays(np.array([[0.0], [bad]]))
+    box.step_arrays(np.zeros((2, 1)))
+    box.close()
 
 
 def test_attributes_and_methods():

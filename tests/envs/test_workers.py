@@ -133,7 +133,7 @@ def test_constructor_that_fails_only_in_workers():
             raise RuntimeError("no display")
         return ToyEnv()
 
-    with pytest.raises(EnvError, match=r"making copy 0 of .* failed: RuntimeError: no display"):
+    with pytest.raises(EnvError, match=r"copy 0: making environment .* failed: RuntimeError: no display"):
         make_vec_env(make, 2, seed=0, num_workers=2)
 
 
