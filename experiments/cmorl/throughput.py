@@ -1,9 +1,9 @@
 """Training speed of C-MORL's first stage against Stable-Baselines3 PPO at the same sizes, in turn in one process.
 
 Both sides run 8 environments of mo-hopper-2obj-v5 per policy, 512 steps per rollout, 64-64 tanh networks, minibatches
-of 128, 10 epochs. PPO trains one policy on the mean of the two rewards, on environments from SB3's own make_vec_env;
-C-MORL trains six policies with vector critics. Both keep track of episode returns. What is compared is environment
-steps per second of wall time, learning included. Torch uses as many threads on both sides as there are cores.
+of 128, 10 epochs, one torch thread. PPO trains one policy on the mean of the two rewards, on environments from SB3's
+own make_vec_env; C-MORL trains six policies with vector critics. Both keep track of episode returns. What is compared
+is environment steps per second of wall time, learning included.
 
     taskset -c 0 python experiments/cmorl/throughput.py --workers 0       # one core
     taskset -c 0,1 python experiments/cmorl/throughput.py --workers 2     # two cores, two worker processes
@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="timed updates of each side")
     args = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
-    torch.set_num_threads(cores)
+    torch.set_num_threads(1)  # more slow both sides down: the networks are small
     sides: dict[str, list[float]] = {"moopt": [], "sb3": [], "sb3-subproc": []}
     ppos = {"sb3": sb3(make_vec_env(scalar_env, COPIES))}
     if args.workers:
