@@ -14,6 +14,7 @@ from moopt.runs.callbacks import Callback, ProgressBar, ProgressLines
 from moopt.runs.config import config_from_mapping
 from moopt.runs.errors import MooptError
 from moopt.runs.folder import RunDir
+from moopt.runs.provenance import command_line
 
 _TERMINATED = 143
 
@@ -181,8 +182,9 @@ def _tell_interrupted(tasks: list[RunTask]) -> None:
     where = left[0].path if len(tasks) == 1 else left[0].path.parent
     step = _last_step(left[0])
     kept = f"saved at step {step}" if step else "nothing was saved yet, it starts over"
-    state = kept if len(tasks) == 1 else f"{len(left)} runs unfinished"
-    print(f"moopt: interrupted, {state}; continue with: moopt train --resume {where}", file=sys.stderr)
+    state = kept if len(tasks) == 1 else f"{len(left)} {'run' if len(left) == 1 else 'runs'} unfinished"
+    command = ["moopt", "train", "--resume", str(where)] + (["--jobs", str(tasks[0].jobs)] if tasks[0].jobs > 1 else [])
+    print(f"moopt: interrupted, {state}; continue with: {command_line(command)}", file=sys.stderr)
 
 
 def _last_step(run: RunDir) -> int:

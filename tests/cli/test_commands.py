@@ -212,6 +212,22 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(uninterrupted, tmp_
     assert len((run / "command.txt").read_text().splitlines()) == 2
 
 
+def test_an_interrupt_stops_runs_side_by_side_together(tmp_path):
+    out = tmp_path / "my runs"
+    argv = [*LONG, "--total-steps", "1e6", "--seeds", "0", "1", "2", "--jobs", "2", "--out", str(out), "--quiet"]
+    process = subprocess.Popen([sys.executable, "-m", "moopt", *argv], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 90
+    while len(list(out.glob("seed-*/checkpoints/*.npz"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    line = f"moopt: interrupted, 3 runs unfinished; continue with: moopt train --resume '{out}' --jobs 2"
+    assert said.splitlines() == [line]
+    for seed in (0, 1, 2):
+        assert json.loads((out / f"seed-{seed}" / "status.json").read_text())["status"] == "interrupted"
+
+
 def test_a_folder_of_runs_is_prolonged_as_a_whole(runs, tmp_path, capsys):
     copy = tmp_path / "dst"
     shutil.copytree(runs, copy)
