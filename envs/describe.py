@@ -1,4 +1,4 @@
-"""Describes environments: sizes, objectives, reference point, exact front."""
+"""Describes environments: sizes, objectives, reference point, known front."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,8 +39,9 @@ class EnvDescription:
         ref_point: Reference point (m,), larger is better; None if unknown.
         gamma_eval: Discount factor of evaluation.
         max_episode_steps: Time limit, None if there is none outside the environment itself.
-        exact_front: Maps a discount factor to the exact Pareto front (n, m), or None. Of stochastic
-            environments it is the front of expected returns, which a finite evaluation may exceed.
+        exact_front: Maps a discount factor to the Pareto front (n, m) that the environment computes of itself, or
+            None; `front_kind` tells whether it is exact. Of stochastic environments it is the front of expected
+            returns, which a finite evaluation may exceed.
     """
 
     id: str

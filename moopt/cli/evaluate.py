@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PROG = "moopt evaluate"
 _DESCRIPTION = """\
-Re-evaluate every policy of a finished run on fresh episodes, and compare the front with the exact one where
-that is known. Writes evaluation.csv and evaluation.json into the run folder."""
+Re-evaluate every policy of a finished run on fresh episodes, and compare the front with the known one where
+there is one. Writes evaluation.csv and evaluation.json into the run folder."""
 _EPILOG = f"""\
 examples:
   {PROG} runs/dst
@@ -70,10 +70,7 @@ def run(argv: Sequence[str]) -> int:
         episodes=args.episodes, gamma_eval=args.gamma_eval, seed=args.seed, deterministic=not args.stochastic
     )
     gamma = front.meta.get("gamma_eval", args.gamma_eval)
-    exact = _known_front(folder, front, gamma)
-    summary = _summary(front, exact)
-    if exact is not None:
-        summary["known_front"] = exact.meta["kind"]
+    summary = _summary(front, _known_front(folder, front, gamma))
     front = front.replace(meta={**front.meta, "evaluation_seed": args.seed, "summary": summary})
     folder.write_front(front, "evaluation")
     if out is not None:
@@ -125,37 +122,37 @@ def _known_front(folder: "RunDir", front: "Front", gamma: float | None) -> "Fron
     return known.replace(meta={"kind": description.front_kind})
 
 
-def _summary(front: "Front", exact: "Front | None") -> dict[str, Any]:
+def _summary(front: "Front", known: "Front | None") -> dict[str, Any]:
     values: dict[str, Any] = {"n": len(front), "eu": front.expected_utility(), "sparsity": front.sparsity()}
     if front.ref_point is not None:
         values["hv"] = front.hypervolume()
-    if exact is not None:
+    if known is not None:
         values |= {
-            "exact_n": len(exact),
-            "exact_eu": exact.expected_utility(),
-            "exact_sparsity": exact.sparsity(),
+            "known_front": known.meta["kind"],
+            "known_n": len(known),
+            "known_eu": known.expected_utility(),
+            "known_sparsity": known.sparsity(),
         }
         if front.ref_point is not None:
-            values["exact_hv"] = exact.hypervolume()
-            if values["exact_hv"] > 0:
-                values["hv_share"] = values["hv"] / values["exact_hv"]
+            values["known_hv"] = known.hypervolume()
+            if values["known_hv"] > 0:
+                values["hv_share"] = values["hv"] / values["known_hv"]
     return values
 
 
 def _report(folder: "RunDir", front: "Front", summary: dict[str, Any], gamma: float | None, args: Any) -> None:
     rows = [["this run", *(summary.get(k) for k in ("hv", "eu", "sparsity", "n"))]]
-    if "exact_n" in summary:
-        rows.append(
-            [f"{summary['known_front']} front", *(summary.get(f"exact_{k}") for k in ("hv", "eu", "sparsity", "n"))]
-        )
+    exact = summary.get("known_front") == "exact"
+    name = "known front" if exact else "approximate front (mo-gymnasium)"
+    if "known_n" in summary:
+        rows.append([name, *(summary.get(f"known_{k}") for k in ("hv", "eu", "sparsity", "n"))])
     made = folder.config
     print(f"{made['algo']} on {made['env']}, training seed {made['seed']}: {folder.path}")
     print(format_table(["", "HV", "EU", "sparsity", "n"], rows))
     if "hv_share" in summary:
-        share = f"{100 * summary['hv_share']:.2f} %"
-        print(f"share of the {summary['known_front']} front's HV: {share}")
-        if summary["known_front"] == "approximate":
-            print("the environment's own front looks at some policies only: others can beat it")
+        print(f"HV as a share of that of the {name}: {100 * summary['hv_share']:.2f} %")
+        if not exact:
+            print("the approximate front looks at some policies only: others can dominate points of it")
     if front.ref_point is not None:
         print(f"reference point: {', '.join(f'{x:g}' for x in front.ref_point)} (larger is better)")
     how = "sampled" if args.stochastic else "deterministic"

@@ -1,6 +1,7 @@
 """``moopt list``: environments and methods."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from moopt.cli.errors import OK, UsageError
 from moopt.cli.fit import METHODS
@@ -19,11 +20,14 @@ examples:
 def run(argv: Sequence[str]) -> int:
     """Run ``moopt list`` and return the exit code."""
     parser = Parser(PROG, "List what there is to choose from.", _EPILOG)
-    parser.add_argument("what", metavar="|".join(LISTS), help="what to list")
+    parser.add_argument("what", nargs="?", metavar="|".join(LISTS), help="what to list; without it: what can be listed")
     what = parser.parse(argv).what
+    if what is None:
+        print(format_table(["list", "what it shows"], [[f"{PROG} {name}", kind.help] for name, kind in LISTS.items()]))
+        return OK
     if what not in LISTS:
         raise UsageError(f"cannot list {what!r}{did_you_mean(what, LISTS)}")
-    print(LISTS[what]())
+    print(LISTS[what].make())
     return OK
 
 
@@ -55,4 +59,15 @@ def _methods() -> str:
     return format_table(["method", "command", "what it is"], rows)
 
 
-LISTS: dict[str, Callable[[], str]] = {"envs": _envs, "methods": _methods}
+@dataclass(frozen=True)
+class Listing:
+    """Something that can be listed."""
+
+    make: Callable[[], str]
+    help: str
+
+
+LISTS = {
+    "envs": Listing(_envs, "environments: sizes, reference point, discount, whether the Pareto front is known"),
+    "methods": Listing(_methods, "methods, each with the command that runs it"),
+}

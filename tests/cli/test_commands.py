@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import signal
 import statistics
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from moopt.cli.listing import LISTS
 from moopt.cli.main import COMMANDS, main
 
 TINY = {
@@ -146,8 +148,10 @@ def test_evaluate_compares_with_the_known_front(runs, capsys, tmp_path):
     argv = ["evaluate", str(runs / "seed-0"), "--episodes", "2", "--gamma-eval", "1", "--seed", "3"]
     assert main([*argv, "--out", str(tmp_path / "front.csv")]) == 0
     said = capsys.readouterr().out
-    assert "994.3" in said
-    assert "this run" in said
+    assert re.search(r"\nknown front +994\.3", said)
+    assert "\nthis run " in said
+    assert "approximate" not in said
+    assert re.search(r"\nHV as a share of that of the known front: [\d.]+ %\n", said)
     assert (runs / "seed-0" / "evaluation.json").exists()
     assert (tmp_path / "front.csv").read_text().startswith("treasure,time")
 
@@ -162,11 +166,33 @@ def test_plot_draws_runs_together(runs, capsys, tmp_path):
         assert (tmp_path / name).exists()
 
 
+def test_an_approximate_front_is_called_so(capsys, tmp_path):
+    run = tmp_path / "run"
+    argv = ["train", "cmorl", "--env", "resource-gathering-v0", "--total-steps", "400", "--out", str(run), *FLAGS]
+    assert main([*argv, "--num-policies", "3", "--quiet"]) == 0
+    assert main(["evaluate", str(run), "--episodes", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "\napproximate front (mo-gymnasium) " in said
+    assert "HV as a share of that of the approximate front (mo-gymnasium): " in said
+    assert "others can dominate points of it" in said
+    assert "exact" not in said
+    summary = json.loads((run / "evaluation.json").read_text())["meta"]["summary"]
+    assert summary["known_front"] == "approximate"
+
+
 def test_lists(capsys):
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    for what in LISTS:
+        assert f"\nmoopt list {what} " in said
     assert main(["list", "envs"]) == 0
     said = capsys.readouterr().out
     for word in ("minecart-v0", "mo-hopper-2obj-v5", "ref_point", "gamma_eval"):
         assert word in said
+    kinds = {line.split()[0]: line.split()[-1] for line in said.splitlines() if re.match(r"\S+-v\d ", line)}
+    assert kinds["minecart-v0"] == kinds["minecart-deterministic-v0"] == "approximate"
+    assert kinds["deep-sea-treasure-v0"] == "exact"
+    assert kinds["mo-hopper-2obj-v5"] == "-"
     assert main(["list", "methods"]) == 0
     assert "cmorl" in capsys.readouterr().out
 

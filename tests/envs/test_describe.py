@@ -1,12 +1,15 @@
+import itertools
+
 import numpy as np
 import pytest
 
-from moopt.envs import EnvError, describe_env, list_envs, random_returns, suggest_ref_point
+from moopt.envs import EnvError, describe_env, list_envs, make_env, random_returns, suggest_ref_point
 from moopt.envs.defaults import FAMILIES, lookup
 from moopt.kernels import hypervolume
+from moopt.pareto import Front
 from moopt.testing.envs import ToyEnv
 
-EXACT = [
+KNOWN = [
     ("deep-sea-treasure-v0", {}, 1.0, (0, -50), 10, 994.3),
     ("deep-sea-treasure-v0", {}, 0.99, (0, -50), 10, 854.850350),
     ("deep-sea-treasure-v0", {}, 0.98, (0, -50), 10, 731.613904),
@@ -30,7 +33,7 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("env_id", "kwargs", "gamma", "ref", "points", "expected"), EXACT)
+@pytest.mark.parametrize(("env_id", "kwargs", "gamma", "ref", "points", "expected"), KNOWN)
 def test_exact_fronts(env_id, kwargs, gamma, ref, points, expected):
     front = describe_env(env_id, **kwargs).exact_front(gamma)
     assert len(front) == points
@@ -155,7 +158,67 @@ def test_suggested_reference_point_lies_below_every_random_return():
     assert not np.array_equal(returns, random_returns(ToyEnv, episodes=20, gamma=1.0, seed=50))
 
 
+APPROXIMATE = {"minecart-v0", "minecart-deterministic-v0", "resource-gathering-v0"}
+
+
 def test_a_front_that_policies_can_beat_is_called_approximate():
-    kinds = {"deep-sea-treasure-v0": "exact", "minecart-v0": "approximate", "minecart-deterministic-v0": "approximate"}
-    for env_id, kind in {**kinds, "mo-hopper-2obj-v5": "-"}.items():
-        assert describe_env(env_id).front_kind == kind
+    kinds = {env.id: env.front_kind for env in list_envs()}
+    assert {env_id for env_id, kind in kinds.items() if kind == "approximate"} == APPROXIMATE
+    exact = {env_id for env_id, kind in kinds.items() if kind == "exact"}
+    assert exact == {f"deep-sea-treasure-{kind}v0" for kind in ("", "concave-", "mirrored-")} | {"fruit-tree-v0"}
+
+
+def plan_returns(env_id, plans, gamma):
+    """Discounted returns (n, m) of fixed sequences of actions."""
+    env = make_env(env_id)
+    returns = []
+    for plan in plans:
+        env.reset(seed=0)
+        rewards = [env.step(action)[1] for action in plan]
+        returns.append(gamma ** np.arange(len(plan)) @ np.array(rewards))
+    env.close()
+    return np.array(returns)
+
+
+def shortest_plans(env_id):
+    """One shortest sequence of actions to each state that ends the episode, by breadth-first search."""
+    env = make_env(env_id)
+    layer, seen, found = [()], set(), []
+    while layer:
+        longer = []
+        for plan in ((*p, action) for p in layer for action in range(env.action_space.n)):
+            env.reset(seed=0)
+            *_, (obs, _, terminated, _, _) = (env.step(action) for action in plan)
+            if tuple(obs) not in seen:
+                seen.add(tuple(obs))
+                (found if terminated else longer).append(plan)
+        layer = longer
+    env.close()
+    return found
+
+
+def undominated(points):
+    front = Front(np.unique(points.round(5), axis=0)).points
+    return front[np.lexsort(front.T)]
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.9])
+@pytest.mark.parametrize("kind", ["", "concave-", "mirrored-"])
+def test_fronts_called_exact_are_those_of_all_plans(kind, gamma):
+    env_id = f"deep-sea-treasure-{kind}v0"
+    own = undominated(plan_returns(env_id, shortest_plans(env_id), gamma))
+    np.testing.assert_allclose(undominated(describe_env(env_id).exact_front(gamma)), own, atol=2e-5)
+
+
+def test_the_front_of_the_fruit_tree_is_that_of_all_leaves():
+    own = undominated(plan_returns("fruit-tree-v0", list(itertools.product(range(2), repeat=6)), 0.9))
+    np.testing.assert_allclose(undominated(describe_env("fruit-tree-v0").exact_front(0.9)), own, atol=2e-5)
+
+
+def test_a_plan_beats_the_front_of_resource_gathering():
+    up, down, left, right = range(4)
+    plan = [left, up, up, up, up, right, left, down, down, right, right, right, up, down, down, down, left, left]
+    (reached,) = plan_returns("resource-gathering-v0", [plan], 0.99)
+    known = describe_env("resource-gathering-v0").exact_front(0.99)
+    assert (reached > known).all(axis=1).any()
+    assert reached[0] == 0.0  # past all enemies
