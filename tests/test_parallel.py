@@ -25,6 +25,13 @@ def draw(task):
     return x.tolist(), float((y @ y.T).sum()), torch.get_num_threads()
 
 
+def draw_plain(task):
+    root, index = task
+    from moopt.runs import numpy_generator
+
+    return numpy_generator(child_sequence(np.random.SeedSequence(root), index)).normal(size=3).tolist()
+
+
 def uneven(task):
     time.sleep(0.05 * (3 - task))
     return task * 10
@@ -58,13 +65,18 @@ def test_order_and_errors(engine):
 
 def test_serial_equals_loky():
     tasks = [(7, i) for i in range(4)]
-    outcomes = {}
-    for engine, jobs in (("serial", 1), ("loky", 1), ("loky", 2)):
-        with get_executor(engine, jobs) as executor:
-            outcomes[engine, jobs] = list(executor.map(draw, tasks))
-    assert outcomes["serial", 1] == outcomes["loky", 1] == outcomes["loky", 2]
-    assert all(threads == 1 for _, _, threads in outcomes["loky", 2])
-    assert len({x[0] for x, _, _ in outcomes["serial", 1]}) == 4
+    with get_executor("serial") as serial, get_executor("loky", 2) as loky:
+        here, there = list(serial.map(draw, tasks)), list(loky.map(draw, tasks))
+    assert here == there
+    assert all(threads == 1 for _, _, threads in there)
+    assert len({x[0] for x, _, _ in here}) == 4
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_number_of_workers_changes_nothing(jobs):
+    tasks = [(7, i) for i in range(5)]
+    with get_executor("loky", jobs) as executor:
+        assert list(executor.map(draw_plain, tasks)) == list(map(draw_plain, tasks))
 
 
 def test_serial_holds_torch_to_one_thread_and_gives_them_back():
