@@ -138,12 +138,27 @@ def test_a_full_disk_is_said_in_one_line(tmp_path):
     assert not list((tmp_path / "x").rglob("*.tmp*"))
 
 
+@pytest.mark.parametrize("argv", ["--help", "list methods"])
+def test_output_that_cannot_be_written(argv):
+    """A full disk behind ``moopt list > FILE`` is told in one line; a closed standard output is the caller's wish."""
+    command = f"{sys.executable} -m moopt {argv}"
+    full = subprocess.run(f"{command} >/dev/full", shell=True, stderr=subprocess.PIPE, text=True)
+    assert full.returncode == 1
+    assert full.stderr.startswith("moopt: error: cannot write the output: No space left on device")
+    assert len(full.stderr.splitlines()) == 1
+    closed = subprocess.run(f"{command} >&-", shell=True, stderr=subprocess.PIPE, text=True)
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
 def test_wrong_folders_for_evaluate_and_plot(capsys, tmp_path):
     fails(capsys, ["evaluate", tmp_path / "none"], "none")
     fails(capsys, ["evaluate", tmp_path], "not a run folder|no run")
     fails(capsys, ["plot", tmp_path, "--out", tmp_path / "x.png"], "run")
     fails(capsys, ["plot", tmp_path, "--out", tmp_path / "x.gif"], r"\.gif.*\.png")
     fails(capsys, ["train", "--resume", tmp_path / "none"], "none")
+    (tmp_path / "file").write_text("")
+    for argv in (["evaluate"], ["train", "--resume"]):
+        fails(capsys, [*argv, tmp_path / "file"], "file is no run folder: it is a file")
     fails(capsys, ["evaluate", tmp_path, "--episodes", "0"], "episodes")
 
 
@@ -157,6 +172,9 @@ def test_what_was_typed_is_told_in_plain_words(capsys, tmp_path):
     fails(capsys, ["train", "cmorl", "--total-steps", "10"], "--env is required")
     fails(capsys, train(tmp_path / "x", "--seed", "0", "--seeds", "1"), "not both")
     fails(capsys, train(tmp_path / "x", "--jobs", "2"), "--seeds")
+    fails(capsys, train(tmp_path / "x", "--seeds"), "--seeds needs at least one seed")
+    fails(capsys, train(""), "--out needs the name of a folder")
+    fails(capsys, ["train", "--resume", ""], "--resume needs the name of a run folder")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
