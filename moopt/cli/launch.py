@@ -39,6 +39,8 @@ def start_tasks(algo: str, options: TrainOptions, settings: Any, *, args: Sequen
     find_local_modules(env)
     seeds = options.seeds or (options.seed,)
     several = bool(options.seeds)
+    if options.out == "":
+        raise UsageError("--out needs the name of a folder")
     if options.out is not None:
         _check_out(Path(options.out), several)
     if options.tensorboard:
@@ -144,6 +146,8 @@ def resume_tasks(args: Sequence[str]) -> list[RunTask]:
     parser.add_argument("--tensorboard", action="store_true")
     parser.add_argument("--quiet", action="store_true")
     given, rest = parser.parse_known_args(list(args))
+    if not given.resume:
+        raise UsageError("--resume needs the name of a run folder")
     if rest:
         flag = rest[0].split("=", 1)[0]
         near = did_you_mean(flag, ["--total-steps", "--device", "--jobs", "--tensorboard", "--quiet"])

@@ -1,5 +1,6 @@
 """Front of the command line: picks the command and imports only that one; only the standard library."""
 
+import errno
 import importlib
 import os
 import sys
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from moopt.cli.errors import FAILURE, INTERRUPTED, OK, USAGE, UsageError
-from moopt.runs.errors import MooptError, did_you_mean
+from moopt.runs.errors import MooptError, did_you_mean, os_reason
 from moopt.version import __version__
 
 
@@ -35,6 +36,8 @@ COMMANDS = {
     "list": Command("moopt.cli.listing", "list environments or methods"),
     "info": Command("moopt.cli.info", "show versions, device, threads, kernel backend and optional extras"),
 }
+
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 EPILOG = """\
 examples:
@@ -88,8 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except Exception as error:  # the last line of defence: one readable line instead of a traceback
-        hint = "" if debug else " (--debug shows the traceback)"
-        return _fail(f"{type(error).__name__}: {error}{hint}", FAILURE, debug)
+        return _fail(_describe(error) + ("" if debug else " (--debug shows the traceback)"), FAILURE, debug)
 
 
 def _dispatch(args: list[str]) -> int:
@@ -105,7 +107,8 @@ def _dispatch(args: list[str]) -> int:
         choices = ("--help", "--version", "--debug") if kind == "option" else COMMANDS
         raise UsageError(f"unknown {kind} {args[0]!r}{did_you_mean(args[0], choices)}")
     code: int = importlib.import_module(command.module).run(args[1:])
-    sys.stdout.flush()
+    if sys.stdout is not None:  # None where the caller has closed it
+        sys.stdout.flush()
     return code
 
 
@@ -114,6 +117,12 @@ def _fail(message: str, code: int, debug: bool) -> int:
         traceback.print_exc()
     print(f"moopt: error: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is None and error.errno in _DISK_ERRORS:
+        return f"cannot write the output: {os_reason(error)}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _show_warning(

@@ -76,6 +76,8 @@ def parse_train(args: Sequence[str]) -> tuple[str, TrainOptions, Any] | None:
     parsed = _tyro(algo, args, config_from_mapping(TrainOptions, options), config_from_mapping(config_class, settings))
     if parsed is None:
         return None
+    if not parsed[0].seeds and "--seeds" in args:
+        raise UsageError("--seeds needs at least one seed, as in --seeds 0 1 2")
     if parsed[0].seeds and any(a == "--seed" or a.startswith("--seed=") for a in args):
         raise UsageError("give --seed or --seeds, not both")
     return algo, *parsed

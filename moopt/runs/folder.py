@@ -41,6 +41,12 @@ _KEEP = 2
 _SCHEMA = 1
 
 
+def no_run_folder(path: Path) -> RunError:
+    """Return the error that says why ``path`` is no run folder."""
+    what = "has no config.json" if path.is_dir() else "is a file" if path.exists() else "does not exist"
+    return RunError(f"{path} is no run folder: it {what}")
+
+
 class RunDir:
     """A run folder. Make one with `RunDir.create`, open one with `RunDir.open`.
 
@@ -110,8 +116,7 @@ class RunDir:
         """
         path = Path(path)
         if not (path / "config.json").is_file():
-            what = "has no config.json" if path.is_dir() else "does not exist"
-            raise RunError(f"{path} is no run folder: it {what}")
+            raise no_run_folder(path)
         try:
             content = load_config_file(path / "config.json")
         except ConfigError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from moopt.runs.errors import RunError
-from moopt.runs.folder import RunDir
+from moopt.runs.folder import RunDir, no_run_folder
 from moopt.runs.lock import is_locked
 from moopt.runs.metrics import read_metrics
 
@@ -73,7 +73,7 @@ def find_runs(path: str | Path) -> list[Path]:
     """
     path = Path(path)
     if not path.is_dir():
-        raise RunError(f"{path} is no run folder: it does not exist")
+        raise no_run_folder(path)
     level, found = [path], []
     for _ in range(5):
         found += [p for p in level if (p / "config.json").is_file()]
