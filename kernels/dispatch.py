@@ -98,7 +98,7 @@ def _quick_long(Y: FloatArray, ref: FloatArray, maximize: Maximize) -> float:
         return math.nan
     if d > 5 and min(table.moocore_seconds(d, n), table.numba_seconds(d, n)) > table.BUDGET_SECONDS:
         return math.nan
-    if d > 3 and not table.numba_wins(d, n):
+    if d > 3 and not table.numba_wins(d, n, alone=True):
         return reference_engine.moocore_hypervolume(Y, ref, bool(maximize))
     if numba_engine.kernel_name(d) not in STORE.loaded:
         return math.nan
@@ -160,7 +160,7 @@ def _volumes_on(values: FloatArray, refs: FloatArray, backend: str, force: bool,
 def _use_numba(d: int, n: int, B: int, backend: str) -> bool:
     if backend == "numba":
         return True
-    if backend != "auto" or d == 1 or not table.numba_wins(d, n):
+    if backend != "auto" or d == 1 or not table.numba_wins(d, n, alone=B == 1):
         return False
     saving = B * (table.moocore_seconds(d, n) - table.numba_seconds(d, n))
     if B == 1 and d <= 3 and n <= QUICK_SIZE:

@@ -5,6 +5,7 @@ non-dominated; other shapes differ by small factors that hit both engines alike.
 """
 
 import math
+from functools import lru_cache
 
 BUDGET_SECONDS = 120.0
 """Exact hypervolume predicted to take longer raises, unless ``force=True``."""
@@ -14,6 +15,9 @@ QUICK_LOW, QUICK_HIGH = 1e-60, 1e60
 
 CALL_SECONDS = 5e-6
 """What one moocore call costs before any work."""
+
+ALONE_SECONDS = 5e-5
+"""What a call of the kernel for four and more objectives costs before any work: its buffers; a batch shares them."""
 
 # Sizes at which seconds were measured, one row a number of objectives; log-log interpolation, straight beyond the ends.
 _MOOCORE: dict[int, tuple[tuple[int, float], ...]] = {
@@ -59,19 +63,23 @@ def _seconds(table: dict[int, tuple[tuple[int, float], ...]], d: int, n: int) ->
     return float(math.exp(min(math.log(seconds) + (d - top) * math.log(growth), 500.0)))
 
 
+@lru_cache(4096)
 def moocore_seconds(d: int, n: int) -> float:
     """Return the predicted seconds of one moocore hypervolume."""
     return _seconds(_MOOCORE, d, n)
 
 
+@lru_cache(4096)
 def numba_seconds(d: int, n: int) -> float:
     """Return the predicted seconds of one compiled hypervolume."""
     return _seconds(_NUMBA, d, n)
 
 
-def numba_wins(d: int, n: int) -> bool:
-    """Tell whether the compiled kernel beats moocore on one front of n points."""
-    return d > 31 or numba_seconds(d, n) <= moocore_seconds(d, n)
+@lru_cache(4096)
+def numba_wins(d: int, n: int, alone: bool = False) -> bool:
+    """Tell whether the compiled kernel beats moocore on a front of n points, in a batch or ``alone`` in a call."""
+    overhead = ALONE_SECONDS if alone and d > 3 else 0.0
+    return d > 31 or numba_seconds(d, n) + overhead <= moocore_seconds(d, n)
 
 
 def contributions_saving(d: int, n: int) -> float:
