@@ -270,9 +270,16 @@ def _title(records: "Sequence[RunRecord]") -> str:
         state = "" if record.status in ("finished", "unknown") else f" ({record.status})"
         seed = record.config.get("seed")
         text = _method(record) + (f" on {env}" if env else "") + ("" if seed is None else f", seed {seed}")
-        return text + state
+        return text + state + _discount(records)
     methods = list(dict.fromkeys(_method(r) for r in records))
-    return f"{env}: {', '.join(methods)}, {len(records)} runs"
+    return f"{env}: {', '.join(methods)}, {len(records)} runs{_discount(records)}"
+
+
+def _discount(records: "Sequence[RunRecord]") -> str:
+    """Name the discount of the returns that are drawn, if it is one and the same and not 1."""
+    gammas = {r.front.meta.get("gamma_eval") for r in records if r.front is not None}
+    gamma = next(iter(gammas)) if len(gammas) == 1 else None
+    return f", returns discounted by {gamma:g}" if isinstance(gamma, int | float) and gamma != 1 else ""
 
 
 def _check_kind(out: Path) -> None:

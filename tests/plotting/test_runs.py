@@ -100,6 +100,24 @@ def test_the_known_front_marks_a_level_only_if_volumes_compare(tmp_path, monkeyp
     assert drawn[1].level is None
 
 
+@pytest.mark.parametrize(
+    ("gammas", "text"),
+    [((0.98,), "cmorl on sea, seed 0, returns discounted by 0.98"), ((1.0,), "cmorl on sea, seed 0")]
+    + [((0.9, 0.9), "sea: cmorl, 2 runs, returns discounted by 0.9"), ((0.9, 1.0), "sea: cmorl, 2 runs")],
+)
+def test_the_title_names_the_discount_of_what_is_drawn(tmp_path, monkeypatch, gammas, text):
+    titles = []
+    monkeypatch.setattr(
+        plots, "draw_runs", lambda fronts, curves, title: titles.append(title) or style.new_figure(1, 1)
+    )
+    paths = [make_run(tmp_path, seed) for seed in range(len(gammas))]
+    for path, gamma in zip(paths, gammas, strict=True):
+        front = read_run(path).front
+        RunDir.open(path).write_front(front.replace(meta={**front.meta, "gamma_eval": gamma}))
+    plot_runs(paths, tmp_path / "a.svg")
+    assert titles == [text]
+
+
 def test_the_same_run_twice_gets_two_labels(tmp_path):
     record = read_run(make_run(tmp_path, 0))
     assert [s.label for s in run_fronts([record, record]).series] == ["cmorl, seed 0", "cmorl, seed 0 (2)"]
