@@ -102,8 +102,12 @@ def test_the_known_front_marks_a_level_only_if_volumes_compare(tmp_path, monkeyp
 
 @pytest.mark.parametrize(
     ("gammas", "text"),
-    [((0.98,), "cmorl on sea, seed 0, returns discounted by 0.98"), ((1.0,), "cmorl on sea, seed 0")]
-    + [((0.9, 0.9), "sea: cmorl, 2 runs, returns discounted by 0.9"), ((0.9, 1.0), "sea: cmorl, 2 runs")],
+    [
+        ((0.98,), "cmorl on sea, seed 0, returns discounted by 0.98"),
+        ((1.0,), "cmorl on sea, seed 0"),
+        ((0.9, 0.9), "sea: cmorl, 2 runs, returns discounted by 0.9"),
+        ((0.9, 1.0), "sea: cmorl, 2 runs"),
+    ],
 )
 def test_the_title_names_the_discount_of_what_is_drawn(tmp_path, monkeypatch, gammas, text):
     titles = []
