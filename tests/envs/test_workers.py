@@ -187,7 +187,7 @@ def test_registered_id_of_the_calling_script_reaches_the_workers():
         vec.reset()
         print(vec.step_arrays([1, 0]).rewards.shape, vec.max_episode_steps)
     """
-    out, err = run_script(script).communicate(timeout=60)
+    out, err = run_script(script).communicate(timeout=300)
     assert out.split("\n")[:2] == ["script runs", "(2, 2) 4"]
     assert err == ""
 
@@ -215,7 +215,7 @@ def test_workers_end_by_themselves_when_the_parent_is_killed(fault):
     assert len(workers) == 2
     assert all(map(alive, workers))
     process.kill()
-    err = process.communicate(timeout=10)[1]
+    err = process.communicate(timeout=120)[1]
     assert wait_until_gone(workers, 2.5) == []
     assert err == ""
 
@@ -223,7 +223,7 @@ def test_workers_end_by_themselves_when_the_parent_is_killed(fault):
 def test_interrupt_ends_everything_without_noise():
     process, workers = parent_with_workers()
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=10)[1]
+    err = process.communicate(timeout=120)[1]
     assert wait_until_gone(workers) == []
     assert err.count("Traceback") == 1
     assert "KeyboardInterrupt" in err
