@@ -150,9 +150,9 @@ def test_what_is_no_metric_log_is_refused_and_left(tmp_path, content):
 
 def test_text_with_every_separator_comes_back_in_one_row(tmp_path):
     log = MetricLog(tmp_path / "metrics.csv")
-    log.write(1, note='a,"b"\nc;d', hv=np.float32(0.5), flag=True)
+    log.write(1, note='a,"b"\nc;d\re\r\nf', hv=np.float32(0.5), flag=True)
     columns = read_metrics(log.path)
-    assert columns["note"].tolist() == ['a,"b" c;d']
+    assert columns["note"].tolist() == ['a,"b" c;d e f']
     assert columns["hv"].tolist() == [0.5]
     assert columns["flag"].tolist() == [1.0]
 
