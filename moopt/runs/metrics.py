@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -137,7 +138,7 @@ def _cell(value: Value) -> str:
 
 def _format(cells: list[str]) -> str:
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow([" ".join(cell.split("\n")) for cell in cells])
+    csv.writer(stream, lineterminator="\n").writerow([re.sub(r"\r\n|[\r\n]", " ", cell) for cell in cells])
     return stream.getvalue()
 
 

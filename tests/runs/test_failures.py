@@ -20,9 +20,14 @@ from moopt.runs.folder import new_folder
 def test_an_error_in_the_middle_leaves_the_old_file(tmp_path, error):
     file = tmp_path / "x.json"
     atomic_write_text(file, "old")
-    with pytest.raises(type(error)), atomic_writer(file) as handle:
-        handle.write(b"half of the new")
-        raise error
+
+    def write():
+        with atomic_writer(file) as handle:
+            handle.write(b"half of the new")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
     assert file.read_text() == "old"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -85,7 +90,7 @@ def test_a_folder_in_place_of_a_file_is_named(run_dir):
 
 def test_no_run_folder_where_a_file_stands(tmp_path):
     (tmp_path / "runs").write_text("")
-    with pytest.raises(RunError, match="cannot make a run folder in .*runs"):
+    with pytest.raises(RunError, match=r"cannot make a run folder in .*runs"):
         new_folder(tmp_path / "runs", "cmorl", "x", "s0")
     for opener in (RunDir.open, read_run):
         with pytest.raises(RunError, match="runs is no run folder: it is a file"):
