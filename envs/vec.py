@@ -161,28 +161,34 @@ class MOVecEnv(VecEnv):
         self._elapsed[:] = 0
         return self._engine.buffers.obs.copy()
 
-    def step_arrays(self, actions: Any, active: NDArray[np.bool_] | None = None) -> VecStep:
+    def step_arrays(self, actions: Any, active: "NDArray[np.bool_] | Sequence[bool] | None" = None) -> VecStep:
         """Step every copy once, or only some.
 
         Args:
             actions: (E, A) floats for Box actions, (E,) integers 0..n-1 for discrete ones.
             active: (E,) booleans, the copies to step; the others stay where they are, with reward zero and no end of
-                the episode. ``None`` steps all.
+                the episode, whatever their (valid) action says. ``None`` steps all.
 
         Raises:
             ValueError: The actions have a wrong shape, type or range.
             EnvError: An environment raised or returned numbers that are not finite; a worker died. All is
                 closed then.
         """
+        if active is None:
+            self.step_async(actions)
+            return self._finish()
         self._check_open()
-        if active is not None and (active.shape != (self.num_envs,) or active.dtype != np.bool_):
-            raise ValueError(f"active must be ({self.num_envs},) booleans, got {active.dtype} {active.shape}")
-        self._engine.buffers.active[:] = True if active is None else active
+        mask = np.asarray(active)
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
+            raise ValueError(f"active must be ({self.num_envs},) booleans, got {mask.dtype} {mask.shape}")
+        if self._pending:  # workers may be reading the mask
+            raise EnvError("step_arrays between step_async and step_wait; finish the step first")
+        self._engine.buffers.active[:] = mask
         try:
             self.step_async(actions)
             return self._finish()
         finally:
-            if active is not None and not self._closed:
+            if not self._closed:
                 self._engine.buffers.active[:] = True
 
     def step_async(self, actions: Any) -> None:

@@ -393,8 +393,39 @@ def test_only_active_copies_step(workers):
         vec.close()
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_idle_copies_are_not_stepped(workers):
+    """The environments themselves count; a mask holds for one step, also where the step fails."""
+
+    class Counting(ToyEnv):
+        calls = 0
+
+        def step(self, action):
+            self.calls += 1
+            return super().step(action)
+
+    vec = make_vec_env(Counting, 3, seed=0, num_workers=workers)
+    first = vec.reset()
+    step = vec.step_arrays([0, 0, 0], active=[False, False, False])
+    np.testing.assert_array_equal(step.obs, first)
+    np.testing.assert_array_equal(step.final_obs, first)
+    assert vec.get_attr("calls") == [0, 0, 0]
+    vec.step_arrays([0, 1, 0], active=[False, True, True])
+    with pytest.raises(ValueError, match="action"):
+        vec.step_arrays([0, 7, 0], active=[False, True, True])
+    assert vec.get_attr("calls") == [0, 1, 1]
+    vec.step_arrays([0, 1, 0])
+    vec.step_async([0, 1, 0])
+    with pytest.raises(EnvError, match="between step_async and step_wait"):
+        vec.step_arrays([0, 1, 0], active=[False, True, True])
+    vec.step_wait()
+    assert vec.get_attr("calls") == [2, 3, 3]
+    vec.close()
+
+
 def test_a_wrong_mask_is_refused():
     vec = toy(3)
     vec.reset()
-    with pytest.raises(ValueError, match="active must be \\(3,\\) booleans"):
-        vec.step_arrays([0, 0, 0], active=np.ones(2, bool))
+    for active in (np.ones(2, bool), [1, 0, 1], True, np.ones((3, 1), bool)):
+        with pytest.raises(ValueError, match=r"active must be \(3,\) booleans"):
+            vec.step_arrays([0, 0, 0], active=active)
