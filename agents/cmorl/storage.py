@@ -69,7 +69,7 @@ def load_agent(cls: "type[CMORL]", directory: Path, env: "EnvSource | None", dev
         ) from None
     except (OSError, ValueError) as error:
         raise MooptError(f"cannot read {directory / 'agent.json'}: {error}") from None
-    if about.get("method") != "cmorl" or about.get("format") != _FORMAT:
+    if not isinstance(about, dict) or about.get("method") != "cmorl" or about.get("format") != _FORMAT:
         raise MooptError(f"{directory / 'agent.json'} is not a C-MORL agent of format {_FORMAT}")
     source = env if env is not None else about["env"]
     if source is None:

@@ -135,7 +135,7 @@ class RunDir:
     def note_resume(self, command: str | None = None) -> None:
         """Add the resuming command to ``command.txt`` and warn if versions changed since the run began."""
         file = self.path / "command.txt"
-        earlier = file.read_text(encoding="utf-8") if file.exists() else ""
+        earlier = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
         atomic_write_text(file, earlier + (command or command_line(sys.argv)) + "\n")
         then, now = self.versions, versions()
         changed = [

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import shutil
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import gymnasium as gym
 import pytest
 
 from moopt.cli.listing import LISTS
@@ -28,8 +30,6 @@ TINY = {
     "checkpoint_interval": 1,
 }
 FLAGS = [text for name, value in TINY.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-
-LONG = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "16000", *FLAGS]
 
 
 @pytest.fixture(scope="module")
@@ -204,33 +204,63 @@ def test_info_names_versions(capsys):
         assert word in said
 
 
+STOPPER = """
+import os
+import gymnasium as gym
+from moopt.testing.toy_env import ToyEnv
+
+
+class Stopper(ToyEnv):
+    steps = 0
+
+    def step(self, action):
+        Stopper.steps += 1
+        if Stopper.steps == int(os.environ.get("STOP_AT", 0)):
+            os.kill(os.getpid(), int(os.environ["STOP_WITH"]))
+        return super().step(action)
+
+
+gym.register("Stopper-v0", Stopper, max_episode_steps=20)
+"""
+STOPPED = ["train", "cmorl", "--env", "stopper:Stopper-v0", "--total-steps", "1000", "--ref-point", "-9", "-9", *FLAGS]
+
+
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
+def home(tmp_path_factory):
+    """A current folder with the module of an environment that sends its own process a signal at a chosen step."""
+    folder = tmp_path_factory.mktemp("stopped")
+    (folder / "stopper.py").write_text(STOPPER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        yield folder
+    sys.modules.pop("stopper", None)
+    gym.registry.pop("Stopper-v0", None)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(home):
     """The front of a training that nothing disturbs."""
-    run = tmp_path_factory.mktemp("whole") / "run"
-    assert main([*LONG, "--out", str(run), "--quiet"]) == 0
-    return (run / "front.csv").read_bytes()
+    assert main([*STOPPED, "--out", "whole", "--quiet"]) == 0
+    return (home / "whole" / "front.csv").read_bytes()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(uninterrupted, tmp_path, number):
-    run = tmp_path / "run"
-    command = [sys.executable, "-m", "moopt", *LONG, "--out", str(run)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 300
-    while not list((run / "checkpoints").glob("*.npz")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=300)
+@pytest.mark.parametrize(("number", "steps"), [(signal.SIGINT, 701), (signal.SIGTERM, 1234), (signal.SIGKILL, 1500)])
+def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(home, uninterrupted, number, steps):
+    run = home / number.name
+    command = [sys.executable, "-m", "moopt", *STOPPED, "--out", run.name]
+    env = {**os.environ, "STOP_AT": str(steps), "STOP_WITH": str(int(number))}
+    stopped = subprocess.run(command, capture_output=True, text=True, cwd=home, env=env)
     assert not (run / "front.csv").exists()
+    assert list((run / "checkpoints").glob("*.npz"))
     if number == signal.SIGKILL:
-        assert process.returncode == -signal.SIGKILL
+        assert stopped.returncode == -signal.SIGKILL
     else:
-        assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
-        assert "Traceback" not in said
-        assert f"moopt train --resume {run}" in said.splitlines()[-1]
+        assert stopped.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+        assert "Traceback" not in stopped.stderr
+        assert f"moopt train --resume {run.name}" in stopped.stderr.splitlines()[-1]
         assert json.loads((run / "status.json").read_text())["status"] == "interrupted"
-    assert main(["train", "--resume", str(run), "--quiet"]) == 0
+    assert main(["train", "--resume", run.name, "--quiet"]) == 0
     assert (run / "front.csv").read_bytes() == uninterrupted
     with (run / "metrics.csv").open() as file:
         steps = [int(row["step"]) for row in csv.DictReader(file)]
@@ -240,7 +270,8 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(uninterrupted, tmp_
 
 def test_an_interrupt_stops_runs_side_by_side_together(tmp_path):
     out = tmp_path / "my runs"
-    argv = [*LONG, "--total-steps", "1e6", "--seeds", "0", "1", "2", "--jobs", "2", "--out", str(out), "--quiet"]
+    argv = ["train", "cmorl", "--env", "deep-sea-treasure-v0", "--total-steps", "1e6", *FLAGS]
+    argv += ["--seeds", "0", "1", "2", "--jobs", "2", "--out", str(out), "--quiet"]
     process = subprocess.Popen([sys.executable, "-m", "moopt", *argv], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300
     while len(list(out.glob("seed-*/checkpoints/*.npz"))) < 2 and time.monotonic() < deadline:

@@ -223,6 +223,33 @@ def test_a_finished_run_with_damaged_files(capsys, finished, tmp_path):
     assert not list(tmp_path.glob("x*"))
 
 
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_no_damage_to_any_file_of_a_run_ends_in_a_traceback(capsys, finished, tmp_path):
+    """Every file in turn holds noise or nothing that makes sense; commands do their work or say what is wrong."""
+    broken = tmp_path / "broken"
+    commands = (
+        ["evaluate", broken, "--episodes", "1"],
+        ["plot", broken, "--out", tmp_path / "x.svg"],
+        ["train", "--resume", broken, "--total-steps", "500", "--quiet"],
+    )
+    files = [p.relative_to(finished) for p in finished.rglob("*") if p.is_file() and p.name != ".lock"]
+    assert len(files) >= 10
+    for name in files:
+        for content in (b"\x00\xff\x13" * 40, b"null"):
+            for argv in commands:
+                if argv[0] == "plot" and (name.suffix == ".npz" or "policies" in name.parts):
+                    continue  # it never looks there, and takes its time to draw
+                shutil.rmtree(broken, ignore_errors=True)
+                shutil.copytree(finished, broken)
+                (broken / name).write_bytes(content)
+                code = main([str(a) for a in argv])
+                lines = capsys.readouterr().err.strip().splitlines()
+                assert code in (0, 1, 2), (name, argv)
+                assert all(line.startswith(("moopt: error: ", "moopt: warning: ")) for line in lines), lines
+                assert sum(line.startswith("moopt: error: ") for line in lines) == (code != 0), lines
+                assert not any("--debug" in line for line in lines), (name, lines)
+
+
 def test_a_run_without_policies_yet(capsys, finished):
     shutil.rmtree(finished / "policies")
     fails(capsys, ["evaluate", finished], "no trained policies")
