@@ -102,10 +102,15 @@ class RunDir:
             "total_steps": total_steps,
             "config": dict(config),
         }
-        _write_json(folder / "config.json", content)
-        atomic_write_text(folder / "command.txt", (command or command_line(sys.argv)) + "\n")
-        _write_json(folder / "versions.json", versions(device))
-        return cls(folder, content)
+        run = cls(folder, content)
+        try:
+            _write_json(folder / "config.json", content)
+            atomic_write_text(folder / "command.txt", (command or command_line(sys.argv)) + "\n")
+            _write_json(folder / "versions.json", versions(device))
+        except BaseException:  # half a run would stand in the way of the next one
+            run.discard()
+            raise
+        return run
 
     @classmethod
     def open(cls, path: str | Path) -> "RunDir":

@@ -69,6 +69,23 @@ def test_nothing_that_exists_is_written_over(run_dir, tmp_path):
         create(tmp_path / "file" / "run")
 
 
+@pytest.mark.parametrize("name", ["config.json", "command.txt", "versions.json"])
+def test_a_run_is_made_whole_or_not_at_all(tmp_path, monkeypatch, name):
+    replace = os.replace
+
+    def full(source, target):
+        if os.fspath(target).endswith(name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(RunError, match=rf"cannot write .*{name}: No space left on device"):
+        create(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    monkeypatch.undo()
+    create(tmp_path / "run")
+
+
 @pytest.mark.parametrize(
     "content", ["", "[]", "{", '{"algo": 1, "env": "x", "seed": 0, "config": {}}', '{"algo": "cmorl"}']
 )
