@@ -227,11 +227,10 @@ STOPPED = ["train", "cmorl", "--env", "stopper:Stopper-v0", "--total-steps", "10
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A current folder with the module of an environment that sends its own process a signal at a chosen step."""
+    """A folder with the module of an environment that sends its own process a signal at a chosen step."""
     folder = tmp_path_factory.mktemp("stopped")
     (folder / "stopper.py").write_text(STOPPER)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
         patch.syspath_prepend(str(folder))
         yield folder
     sys.modules.pop("stopper", None)
@@ -241,15 +240,15 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def uninterrupted(home):
     """The front of a training that nothing disturbs."""
-    assert main([*STOPPED, "--out", "whole", "--quiet"]) == 0
+    assert main([*STOPPED, "--out", str(home / "whole"), "--quiet"]) == 0
     return (home / "whole" / "front.csv").read_bytes()
 
 
-@pytest.mark.parametrize(("number", "steps"), [(signal.SIGINT, 701), (signal.SIGTERM, 1234), (signal.SIGKILL, 1500)])
-def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(home, uninterrupted, number, steps):
+@pytest.mark.parametrize(("number", "at"), [(signal.SIGINT, 701), (signal.SIGTERM, 1234), (signal.SIGKILL, 1500)])
+def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(home, uninterrupted, number, at):
     run = home / number.name
-    command = [sys.executable, "-m", "moopt", *STOPPED, "--out", run.name]
-    env = {**os.environ, "STOP_AT": str(steps), "STOP_WITH": str(int(number))}
+    command = [sys.executable, "-m", "moopt", *STOPPED, "--out", str(run)]
+    env = {**os.environ, "STOP_AT": str(at), "STOP_WITH": str(int(number))}
     stopped = subprocess.run(command, capture_output=True, text=True, cwd=home, env=env)
     assert not (run / "front.csv").exists()
     assert list((run / "checkpoints").glob("*.npz"))
@@ -258,9 +257,9 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_had_not_been(home, uninterrupted
     else:
         assert stopped.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
         assert "Traceback" not in stopped.stderr
-        assert f"moopt train --resume {run.name}" in stopped.stderr.splitlines()[-1]
+        assert f"moopt train --resume {run}" in stopped.stderr.splitlines()[-1]
         assert json.loads((run / "status.json").read_text())["status"] == "interrupted"
-    assert main(["train", "--resume", run.name, "--quiet"]) == 0
+    assert main(["train", "--resume", str(run), "--quiet"]) == 0
     assert (run / "front.csv").read_bytes() == uninterrupted
     with (run / "metrics.csv").open() as file:
         steps = [int(row["step"]) for row in csv.DictReader(file)]
