@@ -84,10 +84,15 @@ def test_the_front_desk_opens_without_heavy_libraries(argv):
 
 @pytest.mark.parametrize(("argv", "limit"), [(["--help"], 2.0), (["train", "cmorl", "--help"], 4.0)])
 def test_help_comes_at_once(argv, limit):
-    """Ten times what an idle machine takes; the exact figures are below."""
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "moopt", *argv], capture_output=True, check=True)
-    assert time.perf_counter() - start < limit
+    """Ten times what an idle machine takes, in the best of three; the exact figures are below."""
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "moopt", *argv], capture_output=True, check=True)
+        seconds.append(time.perf_counter() - start)
+        if seconds[-1] < limit:
+            return
+    raise AssertionError(f"moopt {' '.join(argv)} took {seconds} s")
 
 
 @pytest.mark.bench

@@ -1,5 +1,6 @@
 """What users mistype or run into: one clear line, the right exit code, no traceback, nothing lost."""
 
+import errno
 import json
 import os
 import re
@@ -235,19 +236,44 @@ def test_no_damage_to_any_file_of_a_run_ends_in_a_traceback(capsys, finished, tm
     files = [p.relative_to(finished) for p in finished.rglob("*") if p.is_file() and p.name != ".lock"]
     assert len(files) >= 10
     for name in files:
-        for content in (b"\x00\xff\x13" * 40, b"null"):
-            for argv in commands:
-                if argv[0] == "plot" and (name.suffix == ".npz" or "policies" in name.parts):
-                    continue  # it never looks there, and takes its time to draw
-                shutil.rmtree(broken, ignore_errors=True)
-                shutil.copytree(finished, broken)
-                (broken / name).write_bytes(content)
-                code = main([str(a) for a in argv])
-                lines = capsys.readouterr().err.strip().splitlines()
-                assert code in (0, 1, 2), (name, argv)
-                assert all(line.startswith(("moopt: error: ", "moopt: warning: ")) for line in lines), lines
-                assert sum(line.startswith("moopt: error: ") for line in lines) == (code != 0), lines
-                assert not any("--debug" in line for line in lines), (name, lines)
+        content = b"null" if name.suffix == ".json" else b"\x00\xff\x13" * 40
+        for argv in commands:
+            if argv[0] == "plot" and (name.suffix == ".npz" or "policies" in name.parts):
+                continue  # it never looks there, and takes its time to draw
+            shutil.rmtree(broken, ignore_errors=True)
+            shutil.copytree(finished, broken)
+            (broken / name).write_bytes(content)
+            code = main([str(a) for a in argv])
+            lines = capsys.readouterr().err.strip().splitlines()
+            assert code in (0, 1, 2), (name, argv)
+            assert all(line.startswith(("moopt: error: ", "moopt: warning: ")) for line in lines), lines
+            assert sum(line.startswith("moopt: error: ") for line in lines) == (code != 0), lines
+            assert not any("--debug" in line for line in lines), (name, lines)
+
+
+def test_no_permission_is_said_before_any_work(capsys, finished, tmp_path, monkeypatch):
+    real = os.access
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(closed) and real(path, mode))
+    fails(capsys, train(closed / "x"), "cannot write --out .*closed")
+    fails(capsys, ["plot", finished, "--out", closed / "x.png"], "cannot write --out .*x.png: Permission denied")
+    fails(capsys, ["evaluate", finished, "--out", closed / "x.csv"], "cannot write --out .*x.csv: Permission denied")
+    shutil.copytree(finished, closed, dirs_exist_ok=True)
+    fails(capsys, ["evaluate", closed], "cannot write into .*closed: Permission denied")
+    assert not (closed / "evaluation.csv").exists()
+
+
+def test_a_disk_that_is_full_after_the_evaluation_loses_no_figure(capsys, finished, monkeypatch):
+    def no_space(fd):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    assert main(["evaluate", str(finished), "--episodes", "1"]) == 1
+    said = capsys.readouterr()
+    assert "this run" in said.out
+    assert "written" not in said.out
+    assert re.fullmatch(r"moopt: error: cannot write .*evaluation\.json: No space left on device\n", said.err)
 
 
 def test_a_run_without_policies_yet(capsys, finished):
