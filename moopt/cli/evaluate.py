@@ -1,6 +1,7 @@
 """``moopt evaluate``: returns of a trained front on fresh episodes."""
 
 import contextlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ def run(argv: Sequence[str]) -> int:
         if args.gamma_eval == 0:
             raise UsageError("--gamma-eval must be in (0, 1], got 0")
         out = _check_out(args.out)
+        _check_writable(folder.path, f"into {folder.path}")
         _check_device(args.device)
         find_local_modules(folder.config["env"])
     agent = entry.load_agent().load(folder.path / "policies", device=args.device)
@@ -72,10 +74,11 @@ def run(argv: Sequence[str]) -> int:
     gamma = front.meta.get("gamma_eval", args.gamma_eval)
     summary = _summary(front, _known_front(folder, front, gamma))
     front = front.replace(meta={**front.meta, "evaluation_seed": args.seed, "summary": summary})
+    _report(folder, front, summary, gamma, args)
     folder.write_front(front, "evaluation")
     if out is not None:
         (front.to_csv if out.suffix == ".csv" else front.to_json)(out)
-    _report(folder, front, summary, gamma, args)
+    print(f"written: {folder.path / 'evaluation.csv'}, evaluation.json{f', {out}' if out else ''}")
     return OK
 
 
@@ -107,7 +110,13 @@ def _check_out(name: str | None) -> Path | None:
         raise UsageError(f"--out {out} must end with .csv or .json")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"cannot write --out {out}: no folder {out.parent}")
+    _check_writable(out.absolute().parent, f"--out {out}")
     return out
+
+
+def _check_writable(path: Path, what: str) -> None:
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"cannot write {what}: Permission denied")
 
 
 def _known_front(folder: "RunDir", front: "Front", gamma: float | None) -> "Front | None":
@@ -160,4 +169,3 @@ def _report(folder: "RunDir", front: "Front", summary: dict[str, Any], gamma: fl
     count = "1 episode" if args.episodes == 1 else f"{args.episodes} episodes"
     print(f"{count} per policy, {how} actions, discount {gamma}")
     print(f"evaluation seeds are {whence} in a stream of their own, disjoint from the training seeds")
-    print(f"written: {folder.path / 'evaluation.csv'}, evaluation.json{f', {args.out}' if args.out else ''}")

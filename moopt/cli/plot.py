@@ -1,5 +1,6 @@
 """``moopt plot``: fronts and learning curves of run folders."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def run(argv: Sequence[str]) -> int:
             raise UsageError(f"--out {out} must end with {', '.join(SUFFIXES)}")
         if not out.absolute().parent.is_dir():
             raise UsageError(f"cannot write --out {out}: no folder {out.parent}")
+        if not os.access(out.absolute().parent, os.W_OK | os.X_OK):
+            raise UsageError(f"cannot write --out {out}: Permission denied")
         folders = list(dict.fromkeys(path for name in args.runs for path in find_runs(name)))
     from moopt.plotting import plot_runs
 
