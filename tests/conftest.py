@@ -1,10 +1,15 @@
 """Shared by all tests: one thread, no display, no network, folders of their own."""
 
 import os
+import signal
 import socket
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Started in the background of a script, a process ignores SIGINT and so do its children, which the tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import settings

@@ -32,6 +32,7 @@ from moopt.runs import (
     Progress,
     Result,
     RunDir,
+    config_from_mapping,
     config_to_dict,
     resolve_device,
     seed_streams,
@@ -77,8 +78,15 @@ class CMORL:
         seed: int = 0,
         device: str = "auto",
     ) -> None:
+        seed_streams(seed, [])  # refuses what is no seed
         self.env, self.seed = env, int(seed)
+        if config is not None and not isinstance(config, CMORLConfig):
+            raise MooptError(f"config must be a CMORLConfig, got {type(config).__name__}: CMORLConfig(num_envs=8, ...)")
         self.config = config = config or CMORLConfig()
+        read = config_from_mapping(CMORLConfig, config_to_dict(config))
+        for name, value in vars(config).items():
+            if value != getattr(read, name):
+                raise MooptError(f"{name} must be {getattr(read, name)!r} rather than {value!r}: it has the wrong type")
         config.check()
         self.device = resolve_device(device)
         self.description = describe_env(env, max_episode_steps=config.max_episode_steps)

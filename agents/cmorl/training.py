@@ -52,6 +52,8 @@ class TrainingPlan:
         """Split ``total_steps``; raise ``MooptError`` if it does not pay for one update."""
         preferences = np.eye(reward_dim) if config.corners_only else _spread(reward_dim, config.num_policies)
         cost = len(preferences) * config.num_envs * config.num_steps
+        if isinstance(total_steps, bool) or not isinstance(total_steps, int | float | np.integer) or total_steps % 1:
+            raise MooptError(f"total_steps must be a whole number of environment steps, got {total_steps!r}")
         if total_steps < cost:
             raise MooptError(
                 f"total_steps must be at least {cost:,} (one update: {len(preferences)} policies x {config.num_envs} "

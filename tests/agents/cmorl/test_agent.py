@@ -276,6 +276,16 @@ def test_bad_input_is_named(tmp_path):
         CMORL.load(tmp_path)
 
 
+def test_wrong_types_are_named():
+    with pytest.raises(MooptError, match="config must be a CMORLConfig, got dict"):
+        CMORL("deep-sea-treasure-v0", {"num_envs": 3})
+    with pytest.raises(MooptError, match="num_envs"):
+        CMORL("deep-sea-treasure-v0", CMORLConfig(num_envs="8"))
+    for seed in (-1, 0.5, "0"):
+        with pytest.raises(MooptError, match="seed must be an integer >= 0"):
+            CMORL("deep-sea-treasure-v0", seed=seed)
+
+
 def test_a_reference_point_above_the_front_is_said():
     config = CMORLConfig(**{**vars(TINY), "ref_point": (1000.0, 1000.0)})
     with pytest.warns(UserWarning, match="hypervolume is 0"):

@@ -25,6 +25,12 @@ def test_a_budget_below_one_update_is_refused():
         TrainingPlan.of(CMORLConfig(), 2, 24_575)
 
 
+@pytest.mark.parametrize("steps", [float("nan"), float("inf"), 1e4 + 0.5, "many", True, None])
+def test_a_budget_that_is_no_number_of_steps_is_refused(steps):
+    with pytest.raises(MooptError, match="total_steps must be a whole number"):
+        TrainingPlan.of(CMORLConfig(), 2, steps)
+
+
 def test_schedules_are_linear_over_stage_one_and_over_each_round():
     config = CMORLConfig(
         learning_rate=1e-3,
