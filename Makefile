@@ -28,7 +28,7 @@ setup: $(VENV)/.installed  ## Create the environment and install moopt in it.
 
 setup-dev: $(VENV)/.installed-dev  ## The same with the tools for development.
 
-demo: setup  ## Train C-MORL on minecart, evaluate it, compare with the exact front, draw the picture.
+demo: setup  ## Train C-MORL on minecart, evaluate it, compare with the known front, draw the picture.
 	rm -rf $(DEMO)/run
 	$(BIN)/moopt train cmorl --config experiments/cmorl/minecart-demo.yaml --seed 0 --out $(DEMO)/run
 	$(BIN)/moopt evaluate $(DEMO)/run --episodes 1
