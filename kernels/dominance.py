@@ -13,6 +13,7 @@ from moopt.kernels.inputs import (
     Maximize,
     NanPolicy,
     Points,
+    is_plain,
     is_tensor,
     read_points,
     sum_of_squares,
@@ -60,8 +61,8 @@ def is_non_dominated(
     """
     if is_tensor(Y) and Y.device.type != "cpu":  # type: ignore[union-attr]
         return _non_dominated_on_device(Y, maximize, keep_duplicates, mask, nan_policy)
-    if mask is None and _is_plain(Y, maximize):
-        quick = _filter_quick(Y, bool(maximize), keep_duplicates)  # type: ignore[arg-type]
+    if mask is None and is_plain(Y, maximize) and Y.shape[1] <= reference_engine.MOOCORE_MAX_DIM:
+        quick = _filter_quick(Y, bool(maximize), keep_duplicates)
         if quick is not None:
             return quick
     batch = read_points(Y, maximize, mask=mask, nan_policy=nan_policy)
@@ -74,19 +75,6 @@ def is_non_dominated(
         points, rows = batch.compact(b)
         keep[b, slice(None) if rows is None else rows] = reference_engine.non_dominated_one(points, keep_duplicates)
     return batch.restore(keep, (n,))
-
-
-def _is_plain(Y: Any, maximize: Maximize) -> bool:
-    """Tell whether ``Y`` is one float64 front, ready to be handed on as it is."""
-    return (
-        type(Y) is np.ndarray
-        and Y.ndim == 2
-        and Y.dtype == np.float64
-        and Y.flags.carray
-        and 1 < Y.shape[1] <= reference_engine.MOOCORE_MAX_DIM
-        and len(Y) > 0
-        and (maximize is True or maximize is False)
-    )
 
 
 def _filter_quick(Y: FloatArray, maximize: bool, keep_duplicates: bool) -> BoolArray | None:
@@ -137,8 +125,8 @@ def non_dominated_rank(
         >>> non_dominated_rank([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]]).tolist()
         [0, 0, 1]
     """
-    if mask is None and _is_plain(Y, maximize):
-        quick = _rank_quick(Y, bool(maximize))  # type: ignore[arg-type]
+    if mask is None and is_plain(Y, maximize) and Y.shape[1] <= reference_engine.MOOCORE_MAX_DIM:
+        quick = _rank_quick(Y, bool(maximize))
         if quick is not None:
             return quick
     batch = read_points(Y, maximize, mask=mask, nan_policy=nan_policy)

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,24 @@ def is_tensor(value: object) -> bool:
     """Tell whether ``value`` is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_plain(Y: object, maximize: object) -> TypeGuard[FloatArray]:
+    """Tell whether ``Y`` is one non-empty C-contiguous float64 front (n, d >= 2) with one direction."""
+    return (
+        type(Y) is np.ndarray
+        and Y.ndim == 2
+        and Y.dtype == np.float64
+        and Y.flags.carray
+        and Y.shape[1] > 1
+        and len(Y) > 0
+        and (maximize is True or maximize is False)
+    )
+
+
+def is_plain_ref(ref: object, d: int) -> TypeGuard[FloatArray]:
+    """Tell whether ``ref`` is a C-contiguous float64 vector (d,)."""
+    return type(ref) is np.ndarray and ref.dtype == np.float64 and ref.shape == (d,) and ref.flags.carray
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -92,23 +92,19 @@ def improvement(candidates: FloatArray, front: FloatArray, ref: FloatArray) -> F
     return np.asarray(np.maximum(gains, 0.0))
 
 
-def contributions(front: FloatArray, ref: FloatArray, ignore_dominated: bool) -> FloatArray:
-    """Return exclusive contributions (n,) of the rows of one front."""
-    n, d = front.shape
-    result = np.zeros(n)
-    inside = np.flatnonzero((front < ref).all(axis=1))
-    if len(inside) == 0:
-        return result
-    if ignore_dominated:
-        inside = inside[non_dominated_one(front[inside], keep_duplicates=True)]
-    if 1 < d <= MOOCORE_MAX_DIM and ignore_dominated:
+def contributions(points: FloatArray, ref: FloatArray, ignore_dominated: bool) -> FloatArray:
+    """Return exclusive contributions (n,) of points strictly inside ``ref``: an antichain if ``ignore_dominated``.
+
+    From four objectives on, and for dominated points, moocore rounds contributions below a fixed threshold to 0,
+    whatever the scale of the front; the open part of each point's own box loses nothing.
+    """
+    d = points.shape[1]
+    if ignore_dominated and 2 <= d <= 3:
         import moocore
 
-        result[inside] = moocore.hv_contributions(front[inside], ref=ref, ignore_dominated=False)
-        return np.maximum(result, 0.0)
-    for i in inside:
-        result[i] = improvement(front[i : i + 1], front[inside[inside != i]], ref)[0]
-    return result
+        return np.asarray(moocore.hv_contributions(points, ref=ref), dtype=np.float64)
+    others = ~np.eye(len(points), dtype=np.bool_)
+    return np.array([improvement(points[i : i + 1], points[others[i]], ref)[0] for i in range(len(points))])
 
 
 def non_dominated_one(points: FloatArray, keep_duplicates: bool) -> BoolArray:

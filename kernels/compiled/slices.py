@@ -380,7 +380,7 @@ def volume_slices(fronts, refs, out, grads, want_grads, start, stop):
 def gain_slices(candidates, front, ref, skip_self, out, start, stop):
     """Write what candidates ``start`` to ``stop`` (N, d) add to an antichain (n, d) inside ``ref``, d >= 3.
 
-    With ``skip_self`` the candidates are the front, and each is set against the others.
+    With ``skip_self`` the candidates are the front, and each is set against the others; any set will do then.
     """
     n, d = front.shape
     W, C, I, F, N = workspace(d, max(n, 1))
