@@ -11,6 +11,7 @@ from moopt.kernels.errors import HypervolumeBudgetError
 from moopt.kernels.inputs import (
     BACKENDS,
     FloatArray,
+    IntArray,
     Maximize,
     NanPolicy,
     Points,
@@ -22,6 +23,8 @@ from moopt.kernels.inputs import (
 from moopt.kernels.jit import STORE
 
 QUICK_SIZE = 64
+ESSENTIAL_SECONDS = 1e-3
+"""From this predicted time a front on, dominated rows and copies are looked for first."""
 _QUICK = {2: "front2", 3: "front3"}
 
 
@@ -143,7 +146,10 @@ def volumes(
 
 
 def _volumes_on(values: FloatArray, refs: FloatArray, backend: str, force: bool, num_threads: int) -> FloatArray:
+    values, _ = essential(values, refs)
     B, n, d = values.shape
+    if n == 0:
+        return np.zeros(B)
     if not force:
         check_budget(d, n, B)
     if backend == "torch":
@@ -155,6 +161,33 @@ def _volumes_on(values: FloatArray, refs: FloatArray, backend: str, force: bool,
     if _use_numba(d, n, B, backend):
         return numba_engine.hypervolume(values, refs, num_threads)
     return reference_engine.hypervolume(values, refs)
+
+
+def essential(values: FloatArray, refs: FloatArray) -> tuple[FloatArray, IntArray | None]:
+    """Pack the rows that matter, where the work ahead repays the search: those inside ``refs``, undominated, first.
+
+    Copies and dominated rows then cost nothing and do not count against the work budget.
+
+    Returns:
+        Fronts (B, m, d) with ``+inf`` in absent rows, and their row numbers (B, m), -1 for absent; the fronts as they
+        came, and None, when small or when nothing can be left out.
+    """
+    B, n, d = values.shape
+    if d < 5 or min(table.moocore_seconds(d, n), table.numba_seconds(d, n)) < ESSENTIAL_SECONDS:
+        return values, None
+    last = len(refs) - 1
+    kept = []
+    for b, front in enumerate(values):
+        rows = np.flatnonzero((front < refs[min(b, last)]).all(axis=1))
+        kept.append(rows[reference_engine.non_dominated_one(front[rows], keep_duplicates=False)])
+    m = max(map(len, kept))
+    if m == n:
+        return values, None
+    packed, numbers = np.full((B, m, d), np.inf), np.full((B, m), -1, dtype=np.int64)
+    for b, rows in enumerate(kept):
+        packed[b, : len(rows)] = values[b, rows]
+        numbers[b, : len(rows)] = rows
+    return packed, numbers
 
 
 def _use_numba(d: int, n: int, B: int, backend: str) -> bool:
@@ -230,24 +263,34 @@ def volumes_and_grads(
     values: FloatArray, refs: FloatArray, energy: float, backend: str, force: bool = True, num_threads: int = 1
 ) -> tuple[FloatArray, FloatArray]:
     """Return hypervolumes (B,) and gradients (B, n, d) of minimised fronts."""
-    B, n, d = values.shape
+    B, n = values.shape[:2]
     if B == 0 or n == 0:
         return np.zeros(B), np.zeros(values.shape)
-    if not force:
-        check_budget(d, n, B * d)
     if needs_conditioning(energy, refs):
         scaled = condition(values, refs)
-        volume, gradient = _volumes_and_grads_on(scaled.values, scaled.refs, backend, num_threads)
+        volume, gradient = _volumes_and_grads_on(scaled.values, scaled.refs, backend, force, num_threads)
         return scaled.volume(volume), scaled.gradient(gradient)
-    return _volumes_and_grads_on(values, refs, backend, num_threads)
+    return _volumes_and_grads_on(values, refs, backend, force, num_threads)
 
 
 def _volumes_and_grads_on(
-    values: FloatArray, refs: FloatArray, backend: str, num_threads: int
+    values: FloatArray, refs: FloatArray, backend: str, force: bool, num_threads: int
 ) -> tuple[FloatArray, FloatArray]:
-    d = values.shape[2]
+    packed, rows = essential(values, refs)
+    B, n, d = packed.shape
+    if n == 0:
+        return np.zeros(B), np.zeros(values.shape)
+    if not force:
+        check_budget(d, n, B * d)
     # Without compiled kernels a gradient takes n d hypervolumes one dimension below.
-    saving = values[..., 0].size * d * table.moocore_seconds(max(2, d - 1), values.shape[1])
+    saving = packed[..., 0].size * d * table.moocore_seconds(max(2, d - 1), n)
     if backend == "numba" or (backend == "auto" and d > 1 and STORE.ready(numba_engine.kernel_name(d), saving)):
-        return numba_engine.hypervolume_and_grad(values, refs, num_threads)
-    return reference_engine.hypervolume_and_grad(values, refs)
+        volume, gradient = numba_engine.hypervolume_and_grad(packed, refs, num_threads)
+    else:
+        volume, gradient = reference_engine.hypervolume_and_grad(packed, refs)
+    if rows is None:
+        return volume, gradient
+    full = np.zeros(values.shape)
+    front, place = np.nonzero(rows >= 0)
+    full[front, rows[front, place]] = gradient[front, place]
+    return volume, full
